@@ -41,7 +41,6 @@ const NIGHTLY = [
   "test/operations/bulk-runs.test.ts",
   "test/operations/give-up.test.ts",
   "test/operations/retention-archive.test.ts",
-  "test/operations/retention-model.test.ts",
   "test/package/**/*.test.ts",
   "test/queue/redis-outage.test.ts",
   "test/redis/**/*.test.ts",

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
 import { complete, failForGood, openTestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 
-/** The same event with another body. */
 function otherwise(event: IncomingEvent, text: string): IncomingEvent {
   const body = Buffer.from(text);
   return { ...event, body, bodyHash: bodyHash(body) };
@@ -98,21 +98,16 @@ describe("accept of an event that the ledger knows", () => {
   test("an event that another call inserts meanwhile is still told apart", async () => {
     const event = anEvent();
     const other = otherwise(event, "other");
-    const rival = await it.connect();
-    try {
-      await rival.query("BEGIN");
-      await rival.query(
-        `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
-           received_at, body_id) VALUES ($1, $2, 0, 'x', $3, false, now(), 0)`,
-        [event.source, event.eventId, event.bodyHash],
-      );
-      const accepting = it.ledger.intake.accept([other]);
-      await untilBlocked(it);
-      await rival.query("COMMIT");
-      expect(await accepting).toEqual(["conflict"]);
-    } finally {
-      rival.release();
-    }
+    const commit = await holdOpen(
+      it,
+      `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
+         received_at, body_id) VALUES ($1, $2, 0, 'x', $3, false, now(), 0)`,
+      [event.source, event.eventId, event.bodyHash],
+    );
+    const accepting = it.ledger.intake.accept([other]);
+    await untilBlocked(it);
+    await commit();
+    expect(await accepting).toEqual(["conflict"]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { HandlerTransaction } from "@millrace/core";
+import type { EventKey, HandlerTransaction } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
@@ -15,14 +15,42 @@ const effects = pgTable("effects", { name: text("name").notNull() });
 
 export const write = (tx: HandlerTransaction, name: string) => tx.insert(effects).values({ name });
 
-/** A ledger and a table that handlers write to. */
+type Work = (tx: HandlerTransaction, locked: LockedEvent) => unknown;
+type LockedEvent = Parameters<Parameters<Ledger["claims"]["attempt"]>[2]>[1];
+
+/** Attempts an event that was claimed; its handler does this meanwhile. */
+export const attemptWith = (
+  ledger: Ledger,
+  [event, attempt]: readonly [EventKey, attempt: number],
+  work: Work,
+  limits = patient(),
+) => ledger.claims.attempt(keyOf(event), attempt, handlerOf(work), limits);
+
+const handlerOf = (work: Work) => async (tx: HandlerTransaction, locked: LockedEvent) => {
+  await work(tx, locked);
+  return "handled" as const;
+};
+
+/** Runs a statement in a transaction of its own, which the returned commits. */
+export async function holdOpen(
+  { connect }: Pick<TestLedger, "connect">,
+  statement: string,
+  values?: unknown[],
+): Promise<() => Promise<void>> {
+  const client = await connect();
+  await client.query("BEGIN");
+  await client.query(statement, values);
+  return async () => {
+    await client.query("COMMIT");
+    client.release();
+  };
+}
+
 export interface TestAttempts extends TestLedger {
-  /** Runs one attempt of a new event, and says how it ended. */
   attempt(
-    work: (tx: HandlerTransaction) => Promise<unknown>,
+    work: Work,
     limits?: ReturnType<typeof patient>,
   ): Promise<{ end: unknown; status: string | undefined }>;
-  /** What handlers have written and committed. */
   written(): Promise<string[]>;
 }
 
@@ -31,16 +59,10 @@ export async function openAttempts(): Promise<TestAttempts> {
   await opened.ask("CREATE TABLE effects (name text NOT NULL)");
   return {
     ...opened,
-    attempt: async (work, limits = patient()) => {
+    attempt: async (work, limits) => {
       const event = anEvent();
       const number = await claim(opened.ledger, event);
-      const handle = async (tx: HandlerTransaction) => {
-        await work(tx);
-        return "handled" as const;
-      };
-      const end = await opened.ledger.claims
-        .attempt(keyOf(event), number, handle, limits)
-        .catch((error: unknown) => error);
+      const end = await attemptWith(opened.ledger, [event, number], work, limits).catch(errorOf);
       return { end, status: await statusOf(opened, event) };
     },
     written: async () => {
@@ -50,26 +72,24 @@ export async function openAttempts(): Promise<TestAttempts> {
   };
 }
 
-type Work = (tx: HandlerTransaction) => Promise<unknown>;
 /** Attempts a new event; gives how that ended, or its error. */
-export type Way = (ledger: Ledger, work: Work) => Promise<unknown>;
+export type Way = (
+  ledger: Ledger,
+  work: (tx: HandlerTransaction) => Promise<unknown>,
+) => Promise<unknown>;
 
-const handleBy = (work: Work) => (tx: HandlerTransaction) =>
-  work(tx).then(() => "handled" as const);
 const errorOf = (error: unknown) => error;
 
 /** The two ways in which an event is attempted alone. */
 export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way>> = {
   "a recorded attempt": async (ledger, work) => {
     const event = anEvent();
-    const number = await claim(ledger, event);
-    const attempt = ledger.claims.attempt(keyOf(event), number, handleBy(work), patient());
-    return await attempt.catch(errorOf);
+    return await attemptWith(ledger, [event, await claim(ledger, event)], work).catch(errorOf);
   },
   "a first attempt": async (ledger, work) => {
     const nothing = () => {};
     const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
-    const attempt = ledger.claims.attemptFirst(aJob(anEvent()), handleBy(work), limits);
-    return await attempt.catch(errorOf);
+    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
+    return await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits).catch(errorOf);
   },
 };

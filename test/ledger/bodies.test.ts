@@ -1,8 +1,9 @@
 import { ensurePartitions } from "@millrace/ledger";
 import { describe, expect, test } from "vitest";
-import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { claim, complete, openTestLedger, patient } from "../support/ledger-fixture.ts";
+import { aJob, anEvent } from "../support/events.ts";
+import { claim, complete, openTestLedger } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { attemptWith, holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 
@@ -67,11 +68,10 @@ describe("A body", () => {
        UPDATE millrace.bodies b SET day = moved.body_day FROM moved WHERE b.id = moved.body_id`,
     );
     let seen: unknown;
-    const work = (_: unknown, { body, headers }: { body: Uint8Array; headers: unknown }) => {
+    const end = await attemptWith(it.ledger, [event, number], (_tx, { body, headers }) => {
       seen = { body: Buffer.from(body).toString(), headers };
-      return Promise.resolve("handled" as const);
-    };
-    expect(await it.ledger.claims.attempt(keyOf(event), number, work, patient())).toBe("completed");
+    });
+    expect(end).toBe("completed");
     expect(seen).toEqual({ body: Buffer.from(event.body).toString(), headers: event.headers });
   });
 
@@ -113,13 +113,9 @@ describe("Partitions", () => {
   test("are made ahead beside an open transaction that reads bodies, without waiting for it", async () => {
     const event = anEvent();
     await it.ledger.intake.accept([event]);
-    const reader = await it.connect();
-    await reader.query("BEGIN");
-    await reader.query("SELECT * FROM millrace.bodies");
-    await it.ask(`DROP TABLE IF EXISTS elsewhere`);
+    const commit = await holdOpen(it, "SELECT * FROM millrace.bodies");
     expect(await ensurePartitions(it.pool, 16)).toBe(2);
-    await reader.query("COMMIT");
-    reader.release();
+    await commit();
     expect(await ensurePartitions(it.pool, 16)).toBe(0);
   });
 });

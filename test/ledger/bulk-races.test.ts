@@ -4,13 +4,7 @@ import type { OpenBulkRun } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  type TestLedger,
-  untilBlocked,
-} from "../support/ledger-fixture.ts";
+import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 
 // Each race has a connection that holds what the other one waits for, and is named by its loser.
 
@@ -123,24 +117,6 @@ test("a worker that loses a batch to another one does nothing: a replay makes on
   const made = (await rowsOf()).filter(({ generation }) => generation > 0);
   expect(made).toHaveLength(keys.length);
   expect(new Set(made.map(({ generation }) => generation))).toEqual(new Set([1]));
-});
-
-test("a batch whose connection is lost between its members and their events leaves neither", async () => {
-  const [first] = await failed(3);
-  const { run, open } = await start("retry");
-  await held.query("BEGIN");
-  await held.query(LOCK_EVENT, valuesOf(first));
-  const losing = workBatch(open).catch((error: unknown) => error);
-  await waiting(1);
-  await it.ask(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-  );
-  expect(await losing).toMatchObject({ code: "database_unavailable" });
-  await held.query("COMMIT");
-  expect(await get(run)).toMatchObject({ state: "running", listed: 0, done: 0 });
-  expect(await members()).toEqual([]);
-  expect(await workBatch(open)).toMatchObject({ kind: "done", ended: true });
-  expect(await get(run)).toMatchObject({ listed: 3, done: 3 });
 });
 
 test("a run that loses an event to a person's retry leaves it alone, and counts it", async () => {

@@ -86,8 +86,8 @@ test("two ingresses that count the same reasons at once wait for each other, and
     it.ledger.intake.noteRefusals(reasons),
     it.ledger.intake.noteRefusals(reasons.toReversed()),
   ]);
-  const found = await it.ledger.reads.findRefusals(5);
-  expect(found.map(({ deliveries }) => deliveries)).toEqual(reasons.map(() => 2));
+  const counted = await it.ledger.reads.findRefusals(5);
+  expect(counted.map(({ deliveries }) => deliveries)).toEqual(reasons.map(() => 2));
 });
 
 test("the worker that counts deletes refusals after a day", async () => {

@@ -16,6 +16,7 @@ import {
   testPool,
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 beforeAll(async () => {
@@ -25,19 +26,11 @@ beforeEach(() => it.ask("TRUNCATE effects"));
 
 const effects = async () => (await it.ask("SELECT FROM effects")).length;
 
-/** Attempts an event whose handler may write; gives how it ended, or its error. */
-async function attempt(
+const attempt = async (
   work: (tx: HandlerTransaction) => Promise<unknown>,
   { ledger = it.ledger, event = anEvent() } = {},
-): Promise<unknown> {
-  const handle = async (tx: HandlerTransaction) => {
-    await work(tx);
-    return "handled" as const;
-  };
-  return await ledger.claims
-    .attempt(keyOf(event), await claim(ledger, event), handle, patient())
-    .catch((error: unknown) => error);
-}
+): Promise<unknown> =>
+  attemptWith(ledger, [event, await claim(ledger, event)], work).catch((error: unknown) => error);
 
 const insert = (name: string) => (tx: HandlerTransaction) =>
   tx.execute(sql`INSERT INTO effects VALUES (${name})`);
@@ -45,7 +38,6 @@ const insert = (name: string) => (tx: HandlerTransaction) =>
 const UNAVAILABLE = { code: "database_unavailable" };
 const IN_TRANSACTION = "state LIKE 'idle in transaction%' AND datname = current_database()";
 
-/** Ends every transaction that waits for its handler, and waits until each is gone. */
 async function terminateAll(): Promise<void> {
   await it.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
   const left = () => it.ask(`SELECT FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
@@ -113,29 +105,32 @@ describe("A network that breaks", () => {
   test.each([
     ["after COMMIT was sent", "cutAfter", "completed", 1],
     ["before COMMIT arrived", "cutBefore", "claimed", 0],
-  ] as const)("%s: the attempt is an error, and the next claim finds what is so", async (...row) => {
-    const [, cut, kind, left] = row;
-    const { pool, ledger } = await overProxy();
-    const event = anEvent();
-    const struck = proxy.struck;
-    const work = async (tx: HandlerTransaction) => {
-      await insert("once")(tx);
-      proxy[cut]("COMMIT");
-    };
-    expect(await attempt(work, { ledger, event })).toMatchObject(UNAVAILABLE);
-    expect(proxy.struck).toBe(struck + 1);
-    if (kind === "completed") {
-      await until(async () => (await statusOf(it, event)) === "completed");
-      expect(await ledger.claims.fail(event, 1, { ...failure, final: true })).toBe("lost");
-    }
-    const again = await until(async () => {
-      const [first] = await ledger.claims.record([aJob(event)]);
-      return first?.kind === "busy" ? undefined : first;
-    });
-    expect(again).toMatchObject({ kind });
-    expect(await effects()).toBe(left);
-    await pool.end();
-  });
+  ] as const)(
+    "%s: the attempt is an error, and the next claim finds what is so",
+    async (...row) => {
+      const [, cut, kind, left] = row;
+      const { pool, ledger } = await overProxy();
+      const event = anEvent();
+      const struck = proxy.struck;
+      const work = async (tx: HandlerTransaction) => {
+        await insert("once")(tx);
+        proxy[cut]("COMMIT");
+      };
+      expect(await attempt(work, { ledger, event })).toMatchObject(UNAVAILABLE);
+      expect(proxy.struck).toBe(struck + 1);
+      if (kind === "completed") {
+        await until(async () => (await statusOf(it, event)) === "completed");
+        expect(await ledger.claims.fail(event, 1, { ...failure, final: true })).toBe("lost");
+      }
+      const again = await until(async () => {
+        const [first] = await ledger.claims.record([aJob(event)]);
+        return first?.kind === "busy" ? undefined : first;
+      });
+      expect(again).toMatchObject({ kind });
+      expect(await effects()).toBe(left);
+      await pool.end();
+    },
+  );
 
   test.each([
     ["BEGIN", UNAVAILABLE],

@@ -44,36 +44,31 @@ test.each([
   await it.ask("DROP FUNCTION hazardous");
 });
 
-const INSERT = (columns: string, values: string) => `
-  INSERT INTO millrace.events (
-    received_at, body_id, generation, attempts, unsigned, source, event_id, type, status, outcome,
-    body_hash, started_at, processed_at ${columns}
-  ) VALUES (
-    now(), 1, 0, 1, false, 'shop', 'made_up', 't', 'completed', 'handled', 'h', now(), now() ${values}
-  )`;
-
 test("nobody inserts a completed event but a transaction of first attempts", async () => {
   const client = await it.connect();
-  const insert = async (isOurs: boolean, columns = "", values = "") => {
+  const insert = async (isOurs: boolean, column = "attempts_at_retry", value = "0") => {
     await client.query("BEGIN");
-    if (isOurs) {
-      await client.query(
-        "SELECT set_config('millrace.first_attempts', pg_current_xact_id()::text, true)",
-      );
-    }
-    const end = client.query(INSERT(columns, values)).then(
+    const mark = "SELECT set_config('millrace.first_attempts', pg_current_xact_id()::text, true)";
+    if (isOurs) await client.query(mark);
+    const inserted = client.query(
+      `INSERT INTO millrace.events (
+         received_at, body_id, generation, attempts, unsigned, source, event_id, type, status,
+         outcome, body_hash, started_at, processed_at, ${column}
+       ) VALUES (now(), 1, 0, 1, false, 'shop', 'made_up', 't', 'completed',
+         'handled', 'h', now(), now(), ${value})`,
+    );
+    const answer = await inserted.then(
       () => "inserted",
       (error: { code?: string }) => error.code,
     );
-    const answer = await end;
     await client.query("ROLLBACK");
     return answer;
   };
   try {
     expect(await insert(false)).toBe("MR001");
     expect(await insert(true)).toBe("inserted");
-    expect(await insert(true, ", attempts_at_retry", ", 1")).toBe("MR001");
-    expect(await insert(true, ", last_error_code", ", 'permanent_error'")).toBe("MR001");
+    expect(await insert(true, "attempts_at_retry", "1")).toBe("MR001");
+    expect(await insert(true, "last_error_code", "'permanent_error'")).toBe("MR001");
     // The setting ends with its transaction, also on the same connection.
     expect(await insert(false)).toBe("MR001");
   } finally {

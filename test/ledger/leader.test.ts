@@ -6,6 +6,7 @@ import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { openTestLedger, testPool, untilBlocked } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 let proxy: TcpProxy;
@@ -46,14 +47,14 @@ test("One of two leads, until it gives the lead up", async () => {
 });
 
 test("Who asks for a lead that another transaction is about to take does not get it", async () => {
-  const winner = await it.connect();
-  onTestFinished(() => winner.release());
-  await winner.query("BEGIN");
-  await winner.query(`INSERT INTO millrace.leaders VALUES
-    ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`);
+  const commit = await holdOpen(
+    it,
+    `INSERT INTO millrace.leaders VALUES
+      ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`,
+  );
   const losing = second.lead();
   await untilBlocked(it);
-  await winner.query("COMMIT");
+  await commit();
   expect(await losing).toBeUndefined();
   expect(second.leading).toBe(false);
 });

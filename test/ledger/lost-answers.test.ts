@@ -30,15 +30,20 @@ async function failUnanswered(event: EventKey, attempt: number, failed: AttemptF
   expect(proxy.struck).toBe(1);
 }
 
+const setWaits = ({ eventId }: EventKey, waits: number) =>
+  it.ask("update millrace.events set waits = $2 where event_id = $1", [eventId, waits]);
+
 test("A last failure whose answer was lost is recorded again as the same, and stays failed in its run", async () => {
   const event = anEvent();
   const number = await claim(ledger, event, "run-1");
-  const last = { ...failure, final: true, run: "run-1" };
+  const details = { fingerprint: "1-once", title: "Error: no", stack: [], log: [], logDropped: 0 };
+  const last = { ...failure, final: true, run: "run-1", details };
   await failUnanswered(event, number, last);
   await until(async () => (await statusOf(it, event)) === "failed");
   expect(await ledger.claims.fail(keyOf(event), number, last)).toBe("recorded");
   expect(await ledger.claims.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
   expect((await it.ledger.reads.findEvent(event))?.attemptLog).toHaveLength(1);
+  expect(await it.ledger.errors.get("1-once")).toMatchObject({ attempts: 1, failed: 1 });
 });
 
 test("A failure that does not count and whose answer was lost gives one attempt back, not two", async () => {
@@ -61,7 +66,7 @@ test.each([
 ])("A wait after %i others whose answer was lost is recorded once", async (waits, logged) => {
   const event = anEvent();
   await claim(ledger, event);
-  await it.ask("update millrace.events set waits = $2 where event_id = $1", [event.eventId, waits]);
+  await setWaits(event, waits);
   const wait = { ...failure, code: "retry_later", counts: false } as const;
   await failUnanswered(event, 1, wait);
   const row = async () => {
@@ -84,10 +89,7 @@ test("A stale wait of an event that was given up and retried changes nothing, lo
   for (const waits of [0, 100]) {
     const event = anEvent();
     await claim(ledger, event);
-    await it.ask("update millrace.events set waits = $2 where event_id = $1", [
-      event.eventId,
-      waits,
-    ]);
+    await setWaits(event, waits);
     const reason = { code: "gave_up", message: "stalled", run: "run-1" } as const;
     await ledger.repair.abandonEvent(keyOf(event), reason);
     await ledger.retries.retryMany([keyOf(event)]);

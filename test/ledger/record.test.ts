@@ -7,13 +7,12 @@ import {
   complete,
   failForGood,
   failure,
-  handled,
   openTestLedger,
-  patient,
   statusOf,
   untilBlocked,
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { attemptWith, holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 beforeAll(async () => {
@@ -24,7 +23,6 @@ beforeAll(async () => {
 /** What a claim says of an event that became pending with it. */
 const FRESH = { waits: 0, pendingForMs: 0 };
 
-/** What a claim says of an event that the ledger has. */
 const storedOf = ({ type, unsigned, acceptedAtMs }: IncomingEvent) => {
   return { type, unsigned, acceptedAtMs };
 };
@@ -56,10 +54,8 @@ describe("record", () => {
   test("makes a failed event pending again in another run, its attempts counted anew", async () => {
     const event = anEvent();
     for (const final of [false, true]) {
-      await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), {
-        ...failure,
-        final,
-      });
+      const attempt = await claim(it.ledger, event);
+      await it.ledger.claims.fail(event, attempt, { ...failure, final });
     }
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
       { kind: "claimed", attempt: 3, attemptSinceRetry: 1, ...FRESH, stored: storedOf(event) },
@@ -87,28 +83,17 @@ describe("record", () => {
     await claim(it.ledger, event);
     const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
     const [pending] = await it.ledger.claims.record([aJob(forged)]);
-    expect(pending).toMatchObject({
-      kind: "claimed",
-      attempt: 2,
-      attemptSinceRetry: 2,
-      stored: storedOf(event),
-      conflict: true,
-    });
+    expect(pending).toMatchObject({ attempt: 2, stored: storedOf(event), conflict: true });
     await complete(it.ledger, event, 2);
     // Its body was stripped after an attempt: no delivery of its own.
-    expect(await it.ledger.claims.record([aJob(withoutBody(forged))])).toEqual([
-      { kind: "completed", conflict: true },
-    ]);
-    expect(await it.ledger.claims.record([aJob(forged)])).toEqual([
-      { kind: "completed", conflict: true },
-    ]);
+    for (const job of [aJob(withoutBody(forged)), aJob(forged)]) {
+      const known = [{ kind: "completed", conflict: true }];
+      expect(await it.ledger.claims.record([job])).toEqual(known);
+    }
     expect(await it.ledger.claims.record([aJob(event)])).toEqual([{ kind: "completed" }]);
-    expect(
-      await it.ask(
-        "SELECT source, body_hash, deliveries FROM millrace.conflicts WHERE event_id = $1",
-        [event.eventId],
-      ),
-    ).toEqual([{ source: event.source, body_hash: forged.bodyHash, deliveries: 2 }]);
+    expect((await it.ledger.reads.findEvent(event))?.conflicts).toMatchObject([
+      { body_hash: forged.bodyHash, deliveries: 2 },
+    ]);
   });
 
   test("claims an event by its row where a job has another type or `unsigned`, and says so", async () => {
@@ -172,13 +157,8 @@ describe("record", () => {
       anEvent(),
     ].map((event) => aJob(event));
     const claims = await it.ledger.claims.record(jobs);
-    expect(claims.map((one) => one.kind)).toEqual([
-      "claimed",
-      "failed",
-      "failed",
-      "failed",
-      "claimed",
-    ]);
+    const kinds = ["claimed", "failed", "failed", "failed", "claimed"];
+    expect(claims.map((one) => one.kind)).toEqual(kinds);
     expect(claims[1]).toMatchObject({ code: "invalid_envelope" });
   });
 
@@ -186,12 +166,9 @@ describe("record", () => {
     const [held, free] = [anEvent(), anEvent()];
     const attempt = await claim(it.ledger, held);
     const claims = await new Promise<readonly { kind: string }[]>((resolve, reject) => {
-      const work = async () => {
-        // The row is held until this is answered.
-        resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
-        return handled();
-      };
-      it.ledger.claims.attempt(keyOf(held), attempt, work, patient()).catch(reject);
+      // The row is held until this is answered.
+      const work = async () => resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
+      attemptWith(it.ledger, [held, attempt], work).catch(reject);
     });
     expect(claims.map((one) => one.kind)).toEqual(["busy", "claimed"]);
   });
@@ -216,17 +193,15 @@ describe("record", () => {
 
   test("waits for a row that comes in meanwhile, and counts on it", async () => {
     const event = anEvent();
-    const other = await it.connect();
-    await other.query("BEGIN");
-    await other.query(
+    const commit = await holdOpen(
+      it,
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, received_at, body_id)
        VALUES ($1, $2, 0, $4, $3, false, now(), 0)`,
       [event.source, event.eventId, event.bodyHash, event.type],
     );
     const recorded = it.ledger.claims.record([aJob(event)]);
     await untilBlocked(it);
-    await other.query("COMMIT");
-    other.release();
+    await commit();
     expect(await recorded).toMatchObject([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);
   });
 });

@@ -6,10 +6,10 @@ import {
   complete,
   failForGood,
   openTestLedger,
-  patient,
   untilBlocked,
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { attemptWith, holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(() => openTestLedger({ max: 10 }));
 
@@ -68,13 +68,8 @@ describe("A replay", () => {
       { source: "shop", eventId: "a\0b" },
     ]);
     expect(kinds(answers)).toEqual([
-      "not_settled",
-      "superseded",
-      "not_settled",
-      "not_found",
-      "body_missing",
-      "not_found",
-      "not_found",
+      ...["not_settled", "superseded", "not_settled", "not_found", "body_missing"],
+      ...["not_found", "not_found"],
     ]);
     expect(await rowsOf(done)).toHaveLength(2);
   });
@@ -91,9 +86,8 @@ describe("A replay", () => {
 
   test("that finds the row of one not yet committed waits for it, and adds nothing", async () => {
     const key = await settled("completed");
-    const other = await it.connect();
-    await other.query("BEGIN");
-    await other.query(
+    const commit = await holdOpen(
+      it,
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
          received_at, body_day, body_id)
        SELECT source, event_id, 1, type, body_hash, unsigned, received_at, body_day, body_id
@@ -102,8 +96,7 @@ describe("A replay", () => {
     );
     const waiting = it.ledger.retries.replay([latestOf(key)]);
     await untilBlocked(it);
-    await other.query("COMMIT");
-    other.release();
+    await commit();
     expect(kinds(await waiting)).toEqual(["not_settled"]);
     expect(await rowsOf(key)).toHaveLength(2);
   });
@@ -148,11 +141,9 @@ describe("A retry of many", () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
     let answers: readonly { kind: string }[] = [];
-    const work = async () => {
+    await attemptWith(it.ledger, [event, number], async () => {
       answers = await it.ledger.retries.retryMany([keyOf(event)]);
-      return "handled" as const;
-    };
-    await it.ledger.claims.attempt(keyOf(event), number, work, patient());
+    });
     expect(kinds(answers)).toEqual(["pending"]);
   });
 
@@ -167,19 +158,14 @@ describe("A retry of many", () => {
   });
 });
 
-describe("A known job", () => {
-  test("is noted for a pending event once, and for no other", async () => {
-    const [pending, done] = [anEvent(), await settled("completed")];
-    await it.ledger.intake.accept([pending]);
-    await it.ask("UPDATE millrace.events SET enqueued_at = NULL WHERE event_id = $1", [
-      pending.eventId,
-    ]);
-    await it.ledger.intake.markEnqueued([keyOf(pending), done, { ...done, generation: 9 }]);
-    const [marked] = await rowsOf(keyOf(pending));
-    expect(marked?.["enqueued_at"]).toBeInstanceOf(Date);
-    await it.ledger.intake.markEnqueued([keyOf(pending)]);
-    expect(await rowsOf(keyOf(pending))).toEqual([marked]);
-  });
+test("a known job is noted for a pending event once, and for no other", async () => {
+  const [pending, done] = [anEvent(), await settled("completed")];
+  await it.ledger.intake.accept([pending]);
+  await it.ledger.intake.markEnqueued([keyOf(pending), done, { ...done, generation: 9 }]);
+  const [marked] = await rowsOf(pending);
+  expect(marked?.["enqueued_at"]).toBeInstanceOf(Date);
+  await it.ledger.intake.markEnqueued([keyOf(pending)]);
+  expect(await rowsOf(pending)).toEqual([marked]);
 });
 
 test("a replay that was lost is recorded as failed on the body of its event, once", async () => {
@@ -192,13 +178,10 @@ test("a replay that was lost is recorded as failed on the body of its event, onc
   const found = await it.ledger.reads.findEvent(replay);
   expect(found?.event).toMatchObject({ status: "failed", last_error_code: "replay_lost" });
   expect(Buffer.from(found?.body ?? []).equals(event.body)).toBe(true);
-});
-
-test("of an event that the ledger does not know, no replay was lost", async () => {
-  const replay = { ...keyOf(anEvent()), generation: 1 };
-  const reason = { code: "replay_lost", message: "lost", run: "1.0" } as const;
-  expect(await it.ledger.claims.abandonEvent(replay, reason)).toBe("unknown");
-  expect(await it.ledger.reads.findEvent(replay)).toBeUndefined();
+  // Of an event that the ledger does not know, no replay was lost.
+  const unknown = { ...keyOf(anEvent()), generation: 1 };
+  expect(await it.ledger.claims.abandonEvent(unknown, reason)).toBe("unknown");
+  expect(await it.ledger.reads.findEvent(unknown)).toBeUndefined();
 });
 
 function pick(row: Record<string, unknown> | undefined, ...names: string[]) {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { anEvent, keyOf } from "../support/events.ts";
+import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
 import { claim, statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 
 const it = openForEach(openTestRetention);
 
-describe("A deletion of keys", () => {
-  const expired = { keysDays: 90, bodiesFrom: "infinity" };
+const expired = { keysDays: 90, bodiesFrom: "infinity" };
 
+describe("A deletion of keys", () => {
   test("takes completed events past their time with all that is known of them", async () => {
     const key = await it.event("failed");
     await it.ledger.retries.retryMany([key]);
@@ -39,6 +39,13 @@ describe("A deletion of keys", () => {
     expect(await statusOf(it, key)).toBe(goes ? undefined : status);
   });
 
+  test("counts from the completion, and not from the receipt", async () => {
+    const key = await it.event("pending", 400);
+    await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }), "completed");
+    await it.retention.deleteKeys(expired);
+    expect(await statusOf(it, key)).toBe("completed");
+  });
+
   test.each(["pending", "completed", "failed"] as const)(
     "leaves all generations of an event while the latest is %s and not old",
     async (status) => {
@@ -66,10 +73,8 @@ describe("A deletion of keys", () => {
 
   test("leaves an event whose body is still there", async () => {
     const key = await it.event("completed", 400);
-    const { day } = await it.partition(400);
-    expect(await it.retention.deleteKeys({ ...expired, bodiesFrom: day })).toMatchObject({
-      deleted: 0,
-    });
+    const bodiesFrom = (await it.partition(400)).day;
+    expect(await it.retention.deleteKeys({ ...expired, bodiesFrom })).toMatchObject({ deleted: 0 });
     expect(await statusOf(it, key)).toBe("completed");
   });
 
@@ -95,8 +100,66 @@ describe("A deletion of keys", () => {
       from = batch.next;
     } while (from !== undefined);
     expect(batches).toEqual([1_000, 1_000, 500, 0]);
-    expect(await it.ask("SELECT event_id FROM millrace.events")).toEqual([
-      { event_id: kept.eventId },
-    ]);
+    const left = [{ event_id: kept.eventId }];
+    expect(await it.ask("SELECT event_id FROM millrace.events")).toEqual(left);
+  });
+});
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const daysAgo = (days: number) => Date.now() - days * DAY_MS;
+const kindOf = async (...args: Parameters<typeof aJob>) =>
+  (await it.ledger.claims.record([aJob(...args)]))[0]?.kind;
+
+describe("A job of an event that the ledger does not know", () => {
+  test.each([
+    ["younger than the keys by a minute", daysAgo(90) + MINUTE_MS, "claimed"],
+    ["older than the keys by a minute", daysAgo(90) - MINUTE_MS, "identity_expired"],
+    ["from the year 1970", 0, "identity_expired"],
+    ["stamped by a clock that is ahead", daysAgo(-300), "claimed"],
+  ])("%s is %s", async (_title, acceptedAtMs, kind) => {
+    const event = anEvent({ acceptedAtMs });
+    expect(await kindOf(event)).toBe(kind);
+    expect(await statusOf(it, event)).toBe(kind === "claimed" ? "pending" : undefined);
+  });
+
+  test("is expired with its body and without, in a batch with others that are not", async () => {
+    const old = anEvent({ acceptedAtMs: daysAgo(91) });
+    const jobs = [aJob(old), aJob(anEvent()), aJob(withoutBody(anEvent()))];
+    const claims = await it.ledger.claims.record(jobs);
+    expect(claims.map(({ kind }) => kind)).toEqual(["identity_expired", "claimed", "body_missing"]);
+    expect(await kindOf(withoutBody(old))).toBe("identity_expired");
+  });
+
+  test.each([
+    [89, "failed", "failed"],
+    [91, "unknown", undefined],
+  ])("and that the queue gave up after %i days is %s", async (days, answer, status) => {
+    const event = anEvent({ acceptedAtMs: daysAgo(days) });
+    const reason = { code: "gave_up", message: "it stalled", run: "run-1" } as const;
+    expect(await it.ledger.claims.abandonEvent(event, reason)).toBe(answer);
+    expect(await statusOf(it, event)).toBe(status);
+  });
+});
+
+describe("A job of an event that the ledger knows is never expired", () => {
+  test.each(["pending", "failed"] as const)("when it is %s", async (status) => {
+    const key = await it.event(status, 400);
+    const job = { ...anEvent({ acceptedAtMs: daysAgo(400) }), ...key };
+    expect(await kindOf(job, "run-2")).toBe("claimed");
+  });
+
+  test("when it is completed, for as long as it is known", async () => {
+    const event = anEvent({ acceptedAtMs: daysAgo(0) });
+    await it.settle(keyOf(event), await claim(it.ledger, event), "completed");
+    // Past the keys' time, and not yet past the margin for the clocks of ingresses.
+    await it.age(keyOf(event), 90);
+    const old = { ...event, acceptedAtMs: daysAgo(90) - MINUTE_MS };
+    await it.retention.deleteKeys(expired);
+    expect(await kindOf(old)).toBe("completed");
+    await it.age(keyOf(event), 1);
+    await it.retention.deleteKeys(expired);
+    expect(await statusOf(it, event)).toBeUndefined();
+    expect(await kindOf(old)).toBe("identity_expired");
   });
 });

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
-import { pgTable, text } from "drizzle-orm/pg-core";
+import { pgTable, text as textColumn } from "drizzle-orm/pg-core";
 import type { HandlerTransaction } from "@millrace/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openAttempts, write } from "./attempt-fixture.ts";
+import { attemptWith, openAttempts, write } from "./attempt-fixture.ts";
 import { anEvent } from "../support/events.ts";
 import { claim, complete, patient } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -50,8 +50,8 @@ describe("An attempt", () => {
 
   test("writes a table by other columns than an attempt before it named", async () => {
     await it.ask("CREATE TABLE partly_named (left_one text, right_one text)");
-    const left = pgTable("partly_named", { left_one: text() });
-    const right = pgTable("partly_named", { right_one: text() });
+    const left = pgTable("partly_named", { left_one: textColumn() });
+    const right = pgTable("partly_named", { right_one: textColumn() });
     const first = await it.attempt((tx) => tx.insert(left).values({ left_one: "a" }));
     const second = await it.attempt((tx) => tx.insert(right).values({ right_one: "b" }));
     expect([first.end, second.end]).toEqual(["completed", "completed"]);
@@ -91,11 +91,8 @@ describe("An attempt", () => {
     const event = anEvent();
     const number = await claim(it.ledger, event);
     const second = await new Promise((resolve, reject) => {
-      const outer = async () => {
-        resolve(await complete(it.ledger, event, number));
-        return "handled" as const;
-      };
-      it.ledger.claims.attempt(event, number, outer, patient()).catch(reject);
+      const outer = async () => resolve(await complete(it.ledger, event, number));
+      attemptWith(it.ledger, [event, number], outer).catch(reject);
     });
     expect(second).toBe("lost");
   });
@@ -146,14 +143,11 @@ describe("A transaction whose handler has returned", () => {
       await write(tx, "in time");
     });
     expect(end).toBe("completed");
-    const refused = await write(stray as HandlerTransaction, "stray").catch(
-      (error: Error) => error.cause,
-    );
-    expect(refused).toMatchObject({ code: "tx_closed" });
-    const nested = await stray
-      ?.transaction((inner) => write(inner, "x"))
-      .catch((error: Error) => error.cause);
-    expect(nested).toMatchObject({ code: "tx_closed" });
+    const tx = stray as HandlerTransaction;
+    const cause = { code: "tx_closed" };
+    await expect(write(tx, "stray").execute()).rejects.toMatchObject({ cause });
+    const nested = tx.transaction((inner) => write(inner, "x"));
+    await expect(nested).rejects.toMatchObject({ cause });
     expect(await it.written()).toEqual(["in time"]);
   });
 
@@ -234,33 +228,29 @@ describe("A transaction whose handler has returned", () => {
 });
 
 describe("A handler that sets savepoints itself", () => {
-  test.each(
-    [
-      ["SAVEPOINT a", "SAVEPOINT b", "RELEASE a"],
-      ["SAVEPOINT a", "SAVEPOINT b", "SAVEPOINT c", "RELEASE b", "RELEASE SAVEPOINT a"],
-      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a"],
-      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK WORK TO SAVEPOINT a", "RELEASE a"],
-      ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a", "RELEASE a"],
-      ["SAVEPOINT a", "RELEASE A"],
-      ['SAVEPOINT "a b"', 'RELEASE /* it */ "a b"'],
-      ["SAVEPOINT savepoint", "RELEASE savepoint"],
-      ["SAVEPOINT a", "SELECT 1 / 0", "SAVEPOINT b", "ROLLBACK TO a", "RELEASE a"],
-    ].map((statements) => ({ statements })),
-  )("and ends them is completed: $statements", async ({ statements }) => {
-    expect(await run(...statements)).toEqual({ end: "completed", status: "completed" });
+  test.each([
+    "SAVEPOINT a; SAVEPOINT b; RELEASE a",
+    "SAVEPOINT a; SAVEPOINT b; SAVEPOINT c; RELEASE b; RELEASE SAVEPOINT a",
+    "SAVEPOINT a; SAVEPOINT b; ROLLBACK TO a",
+    "SAVEPOINT a; SAVEPOINT b; ROLLBACK WORK TO SAVEPOINT a; RELEASE a",
+    "SAVEPOINT a; SAVEPOINT a; RELEASE a; RELEASE a",
+    "SAVEPOINT a; RELEASE A",
+    'SAVEPOINT "a b"; RELEASE /* it */ "a b"',
+    "SAVEPOINT savepoint; RELEASE savepoint",
+    "SAVEPOINT a; SELECT 1 / 0; SAVEPOINT b; ROLLBACK TO a; RELEASE a",
+  ])("and ends them is completed: %s", async (statements) => {
+    expect(await run(...statements.split("; "))).toEqual({ end: "completed", status: "completed" });
     expect(await it.written()).toEqual(["after", "before"]);
   });
 
-  test.each(
-    [
-      ["SAVEPOINT a"],
-      ["SAVEPOINT a", "SAVEPOINT b", "RELEASE b"],
-      ["SAVEPOINT a", "SAVEPOINT a", "RELEASE a"],
-      ["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO b", "RELEASE b"],
-      ['SAVEPOINT "A"', "SAVEPOINT a", "RELEASE a"],
-    ].map((statements) => ({ statements })),
-  )("and leaves one open fails: $statements", async ({ statements }) => {
-    await expectUndone(run(...statements), "tx_closed");
+  test.each([
+    "SAVEPOINT a",
+    "SAVEPOINT a; SAVEPOINT b; RELEASE b",
+    "SAVEPOINT a; SAVEPOINT a; RELEASE a",
+    "SAVEPOINT a; SAVEPOINT b; ROLLBACK TO b; RELEASE b",
+    'SAVEPOINT "A"; SAVEPOINT a; RELEASE a',
+  ])("and leaves one open fails: %s", async (statements) => {
+    await expectUndone(run(...statements.split("; ")), "tx_closed");
   });
 });
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import { claim, failure, openTestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(() => openTestLedger({ lockTimeoutMs: 5_000 }));
 
@@ -51,13 +52,11 @@ test("an attempt that is not the latest, or whose event is settled, records and 
 test("a step whose record comes second, behind that of a later attempt, loses", async () => {
   const event = anEvent();
   await claim(it.ledger, event);
-  const later = await it.connect();
-  await later.query("BEGIN");
-  await later.query("UPDATE millrace.events SET attempts = 2 WHERE event_id = $1", [event.eventId]);
+  const later = "UPDATE millrace.events SET attempts = 2 WHERE event_id = $1";
+  const commit = await holdOpen(it, later, [event.eventId]);
   const recording = it.ledger.claims.recordStep(keyOf(event), 1, step);
   await untilBlocked(it);
-  await later.query("COMMIT");
-  later.release();
+  await commit();
   expect(await recording).toBe("lost");
   expect(await steps(event)).toEqual([]);
 });
@@ -66,13 +65,11 @@ test("a step whose record comes first is read by the later attempt, which waits 
   const event = anEvent();
   await claim(it.ledger, event);
   // The statement holds the row as the record of a step does.
-  const holder = await it.connect();
-  await holder.query("BEGIN");
-  await holder.query("SELECT FROM millrace.events WHERE event_id = $1 FOR SHARE", [event.eventId]);
+  const share = "SELECT FROM millrace.events WHERE event_id = $1 FOR SHARE";
+  const commit = await holdOpen(it, share, [event.eventId]);
   expect(await it.ledger.claims.recordStep(keyOf(event), 1, step)).toBe("recorded");
   expect(await it.ledger.claims.record([aJob(event)])).toMatchObject([{ kind: "busy" }]);
-  await holder.query("COMMIT");
-  holder.release();
+  await commit();
   expect(await claim(it.ledger, event)).toBe(2);
   expect((await it.ledger.claims.readBegun(keyOf(event), 2))?.steps.size).toBe(1);
 });

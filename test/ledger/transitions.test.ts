@@ -6,17 +6,16 @@ import {
   failForGood,
   failure,
   openTestLedger,
-  patient,
   statusOf,
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 
 const STATES = ["pending", "completed", "failed"] as const;
 type State = (typeof STATES)[number];
 
-/** An event brought to a state by the ledger itself. */
 async function eventIn(state: State) {
   const event = anEvent();
   if (state === "failed") await failForGood(it.ledger, event);
@@ -73,13 +72,13 @@ describe("The database itself", () => {
            received_at, body_id, ${columns})
          VALUES ('s', 'made-up', 0, 't', 'h', false, now(), 0, ${values})`,
       );
-    await expect(
-      insert("status, outcome, processed_at", "'completed', 'handled', now()"),
-    ).rejects.toMatchObject({ code: "MR001" });
-    await expect(
-      insert("status, last_error_code, processed_at", "'failed', 'gave_up', now()"),
-    ).rejects.toMatchObject({ code: "MR001" });
-    await expect(insert("status", "'settled'")).rejects.toMatchObject({ code: "23514" });
+    for (const [columns, values, code] of [
+      ["status, outcome, processed_at", "'completed', 'handled', now()", "MR001"],
+      ["status, last_error_code, processed_at", "'failed', 'gave_up', now()", "MR001"],
+      ["status", "'settled'", "23514"],
+    ] as const) {
+      await expect(insert(columns, values)).rejects.toMatchObject({ code });
+    }
   });
 
   test("lets completed events be deleted, and no others", async () => {
@@ -152,27 +151,19 @@ describe("abandonEvent", () => {
   });
 
   test("leaves what has settled", async () => {
-    expect(await it.ledger.claims.abandonEvent(await eventIn("completed"), reason)).toBe(
-      "completed",
-    );
-    expect(await it.ledger.claims.abandonEvent(await eventIn("failed"), reason)).toBe(
-      "already_failed",
-    );
+    const abandon = async (state: State) =>
+      it.ledger.claims.abandonEvent(await eventIn(state), reason);
+    expect(await abandon("completed")).toBe("completed");
+    expect(await abandon("failed")).toBe("already_failed");
   });
 
   test("waits for an attempt that is just completing", async () => {
     const event = anEvent();
     let givingUp: Promise<string> | undefined;
-    await it.ledger.claims.attempt(
-      keyOf(event),
-      await claim(it.ledger, event),
-      async () => {
-        givingUp = it.ledger.claims.abandonEvent(event, reason);
-        await new Promise((resolve) => setImmediate(resolve));
-        return "handled";
-      },
-      patient(),
-    );
+    await attemptWith(it.ledger, [event, await claim(it.ledger, event)], async () => {
+      givingUp = it.ledger.claims.abandonEvent(event, reason);
+      await new Promise((resolve) => setImmediate(resolve));
+    });
     expect(await givingUp).toBe("completed");
   });
 });

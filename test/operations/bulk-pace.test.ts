@@ -1,18 +1,14 @@
 import { MillraceError } from "@millrace/core";
 import { createOperator, startBulkRunner } from "@millrace/operations";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
+import { openForAll } from "../support/open-for.ts";
 
-let stores: TestStores;
-
-beforeAll(async () => {
-  stores = await openTestStores(await onPostgres());
-});
-afterAll(() => stores?.close());
+const stores = openForAll(async () => openTestStores(await onPostgres()));
 
 type WorkBatch = TestStores["ledger"]["bulkWork"]["workBatch"];
 

@@ -64,12 +64,12 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
     });
     await Promise.all([send("failed", EVENTS), send("other", OTHERS)]);
     const worker = await stack.pipeline.startInProcess("worker");
-    await until(
-      async () => (await count("webhook_events WHERE status = 'failed'")) === EVENTS + OTHERS,
-    );
+    const untilAre = (status: string, events: number) =>
+      until(async () => (await count(`webhook_events WHERE status = '${status}'`)) === events);
+    await untilAre("failed", EVENTS + OTHERS);
     await ask("INSERT INTO switches VALUES ('repaired')");
     await send("good", EVENTS);
-    await until(async () => (await count("webhook_events WHERE status = 'completed'")) === EVENTS);
+    await untilAre("completed", EVENTS);
     await worker.close();
     const how = { rate: RATE, reason: "the switch is set" };
     const retry = await call("retry", { q: "msg_failed_", ...how });

@@ -6,24 +6,21 @@ import {
   type BulkRunner,
   type BulkRunOptions,
 } from "@millrace/operations";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
+import { openForAll } from "../support/open-for.ts";
 
 onOneBackend("a bulk run", (prepare) => {
-  let stores: TestStores;
+  const stores = openForAll(async () => openTestStores(await prepare()));
   const runners = new Set<BulkRunner>();
 
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
   afterEach(async () => {
     await Promise.all([...runners].map((runner) => runner.close()));
     runners.clear();
   });
-  afterAll(() => stores?.close());
 
   const actor = { user: "ops", role: "operator", via: "cli" } as const;
   const start = (verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun> =>
@@ -95,27 +92,6 @@ onOneBackend("a bulk run", (prepare) => {
     expect(await statuses(prefix)).toEqual({ failed: count });
   }
 
-  test("of replays makes one generation for each event, also with two workers that both lead", async () => {
-    await take("again_", 40);
-    await settle("again_", 40);
-    const run = await start("replay", { filter: { q: "again_" }, ratePerSecond: 100 });
-    lead();
-    lead();
-    expect(await finished(run)).toMatchObject({ listed: 40, done: 40, skipped: {} });
-    const ran = await settle("again_", 80);
-    expect([ran.size, Math.max(...ran.values())]).toEqual([40, 1]);
-    const made = await query(
-      `SELECT generation, count(*)::int AS events FROM millrace.events
-       WHERE starts_with(event_id, $1) GROUP BY 1 ORDER BY 1`,
-      "again_",
-    );
-    expect(made).toEqual([
-      { generation: 0, events: 40 },
-      { generation: 1, events: 40 },
-    ]);
-    expect((await get(run)).results).toEqual({ completed: 40, failed: 0, pending: 0 });
-  });
-
   test("is paused, slowed down, resumed, and stopped, and what was done stays done", async () => {
     await fail("slow_", 12);
     const run = await start("retry", { filter: { q: "slow_" }, ratePerSecond: 5 });
@@ -181,23 +157,25 @@ onOneBackend("a bulk run", (prepare) => {
   });
 
   test("needs a filter or all, and the number of all or of more than 1,000", async () => {
-    const refused = (options: BulkRunOptions) =>
+    const answer = (options: BulkRunOptions) =>
       start("replay", options).then(
         () => "started",
         (error: { code?: string }) => error.code,
       );
     await stores.ledger.intake.accept(Array.from({ length: 1_001 }, (_, n) => event(`bulk_${n}`)));
-    expect(await refused({ filter: {} })).toBe("invalid_request");
-    expect(await refused({ filter: { source: "stranger" } })).toBe("unknown_source");
-    expect(await refused({ filter: {}, all: true })).toBe("count_mismatch");
-    expect(await refused({ filter: {}, all: true, expected: 1 })).toBe("count_mismatch");
-    expect(await refused({ filter: { q: "bulk_" } })).toBe("count_mismatch");
-    expect(await refused({ filter: { q: "bulk_" }, expected: 1_000 })).toBe("count_mismatch");
-    expect(await refused({ filter: { q: "bulk_" }, limit: 1_000 })).toBe("started");
-    expect(await refused({ filter: { q: "bulk_" }, expected: 1_001 })).toBe("started");
-    const counted = await createOperator(stores, actor).countRun("replay", {
-      filter: { q: "bulk_" },
-    });
+    const filter = { q: "bulk_" };
+    const answers: readonly [string, BulkRunOptions][] = [
+      ["invalid_request", { filter: {} }],
+      ["unknown_source", { filter: { source: "stranger" } }],
+      ["count_mismatch", { filter: {}, all: true }],
+      ["count_mismatch", { filter: {}, all: true, expected: 1 }],
+      ["count_mismatch", { filter }],
+      ["count_mismatch", { filter, expected: 1_000 }],
+      ["started", { filter, limit: 1_000 }],
+      ["started", { filter, expected: 1_001 }],
+    ];
+    for (const [expected, options] of answers) expect(await answer(options)).toBe(expected);
+    const counted = await createOperator(stores, actor).countRun("replay", { filter });
     expect(counted).toEqual({ count: 1_001, more: false, skipped: { not_settled: 1_001 } });
     lead();
     const runs = await until(async () => {
@@ -212,17 +190,15 @@ onOneBackend("a bulk run", (prepare) => {
     const retention = createRetentionLedger(stores);
     const count = async () =>
       (
-        await stores.pool.query(
+        await stores.ask(
           `SELECT (SELECT count(*)::int FROM millrace.bulk_runs) AS runs,
              (SELECT count(*)::int FROM millrace.bulk_members) AS members`,
         )
-      ).rows[0];
+      )[0];
     const before = await count();
     expect(await retention.deleteRuns(90)).toBe(false);
     expect(await count()).toEqual(before);
-    await stores.pool.query(
-      "UPDATE millrace.bulk_runs SET finished_at = now() - interval '31 days'",
-    );
+    await stores.ask("UPDATE millrace.bulk_runs SET finished_at = now() - interval '31 days'");
     expect(await retention.deleteRuns(90)).toBe(true);
     expect(await retention.deleteRuns(90)).toBe(false);
     expect(await count()).toEqual({ runs: 0, members: 0 });

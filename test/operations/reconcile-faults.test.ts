@@ -1,26 +1,19 @@
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { dieWithJob, event, openTestQueues, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler, type TestReconciler } from "./reconcile-once.ts";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
+import { openTestStores, key } from "../support/stores-fixture.ts";
 
 onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
-  let stores: TestStores;
-  let opened: { close(): Promise<void> }[];
-
-  beforeEach(async () => {
-    opened = [];
-    stores = await openTestStores(await prepare());
-  });
-  afterEach(async () => {
-    // A pool waits for the connections of those who lead.
-    await Promise.all(opened.map((each) => each.close()));
-    await stores?.close();
-  });
+  const stores = openForEach(async () => openTestStores(await prepare()));
+  const opened: { close(): Promise<void> }[] = [];
+  // A pool waits for the connections of those who lead.
+  afterEach(() => Promise.all(opened.splice(0).map((each) => each.close())));
 
   const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
     const reconciler = startReconciler(stores, over);
@@ -34,15 +27,10 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
 
   async function completeAll(): Promise<string[]> {
     const ran: string[] = [];
-    const isOver = async () => {
-      const { rows } = await stores.pool.query(
-        "SELECT count(*)::int AS left FROM millrace.events WHERE status = 'pending'",
-      );
-      return rows[0].left === 0;
-    };
+    const pending = () => stores.ask("SELECT FROM millrace.events WHERE status = 'pending'");
     await stores.work(
       ({ id }) => void ran.push(id),
-      () => until(isOver, { withinMs: 60_000 }),
+      () => until(async () => (await pending()).length === 0),
     );
     return ran.toSorted();
   }
@@ -68,27 +56,22 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     const lost = names("evt_lost", 300);
     const half = names("evt_half", 5);
     for (const eventId of half) await stores.take(eventId);
-    const broken = () => {
-      throw new Error("the switch is off");
-    };
-    const areFailed = async () => {
-      const jobs = await stores.queues.jobStatuses(half.map(key));
-      return jobs.every((job) => job?.state === "failed");
-    };
-    await stores.work(broken, () => until(areFailed));
+    const broken = () => Promise.reject(new Error("the switch is off"));
+    const states = () => Promise.all(half.map((id) => stores.job(id)));
+    await stores.work(broken, () =>
+      until(async () => (await states()).every((job) => job?.state === "failed")),
+    );
     await stores.ledger.retries.retryMany(half.map(key));
     await stores.ledger.intake.accept(lost.map((eventId) => event(eventId)));
 
     const both = [start({ leads: "one" }), start({ leads: "another" })];
     await Promise.all(both.map((each) => has(each, "passed")));
-    expect(
-      both.flatMap(({ notices }) => notices).filter(({ kind }) => kind === "pass_failed"),
-    ).toEqual([]);
+    const notices = both.flatMap((each) => each.notices);
+    expect(notices.filter(({ kind }) => kind === "pass_failed")).toEqual([]);
     expect(await completeAll()).toEqual([...lost, ...half].toSorted());
-    const { rows } = await stores.pool.query(
-      "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1",
-    );
-    expect(rows).toEqual([
+    const attempts =
+      "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1";
+    expect(await stores.ask(attempts)).toEqual([
       { attempts: 1, events: 300 },
       { attempts: 2, events: 5 },
     ]);

@@ -1,8 +1,9 @@
 import { createLedger } from "@millrace/ledger";
 import { diagnose } from "@millrace/operations";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
 import { testPool } from "../support/ledger-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 import { event, openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -14,16 +15,9 @@ const patient = (eventId: string) => ({ ...key(eventId), source: "patient" });
 
 // A login whose ACL leaves out one queue stands for a queue that fails by itself: each command on it is refused.
 describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
-  let stores: TestStores;
+  const stores = openForEach(async () => openTestStores(await onRedis()));
   let reconciler: TestReconciler | undefined;
-
-  beforeEach(async () => {
-    stores = await openTestStores(await onRedis());
-  });
-  afterEach(async () => {
-    await reconciler?.close();
-    await stores?.close();
-  });
+  afterEach(() => reconciler?.close());
 
   const allow = (...keys: string[]) =>
     withRedis(String(stores.servers.redisUrl), (client) =>

@@ -1,22 +1,18 @@
 import type { JobResult } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { openTestStores, key } from "../support/stores-fixture.ts";
 
 const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
-  let stores: TestStores;
-
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-    // The queues are known from now on, so that a pass looks at what may be amiss alone.
-    await reconcileOnce(stores);
-  });
-  afterAll(() => stores?.close());
+  const stores = openForAll(async () => openTestStores(await prepare()));
+  // The queues are known from now on, so that a pass looks at what may be amiss alone.
+  beforeAll(() => reconcileOnce(stores));
 
   const reconcile = async () => {
     const { found, repaired, passed } = await reconcileOnce(stores);
@@ -44,6 +40,8 @@ onEachBackend("the reconciler", (prepare) => {
     expect(ran).toEqual([eventId]);
     expect((await stores.row(eventId))?.attempts).toBe(attempts);
   }
+  const repairs = async (kind: string) =>
+    expect(await reconcile()).toEqual({ found: { [kind]: 1 }, repaired: { [kind]: 1 } });
   async function agree(): Promise<void> {
     expect(await reconcile()).toEqual({ found: {}, repaired: {} });
   }
@@ -150,10 +148,7 @@ onEachBackend("the reconciler", (prepare) => {
     await accept("evt_gaveup_1");
     await enqueue("evt_gaveup_1");
     await endBlindly("evt_gaveup_1", "failed");
-    expect(await reconcile()).toEqual({
-      found: { pending_job_failed: 1 },
-      repaired: { pending_job_failed: 1 },
-    });
+    await repairs("pending_job_failed");
     expect(await stores.row("evt_gaveup_1")).toMatchObject({
       ...{ status: "failed", attempts: 0, last_error_code: "gave_up" },
       last_error: "gave_up: lost",
@@ -166,10 +161,7 @@ onEachBackend("the reconciler", (prepare) => {
     expect(await stores.ledger.retries.retryMany([key("evt_half_1")])).toMatchObject([
       { kind: "retried" },
     ]);
-    expect(await reconcile()).toEqual({
-      found: { pending_retry_unfinished: 1 },
-      repaired: { pending_retry_unfinished: 1 },
-    });
+    await repairs("pending_retry_unfinished");
     expect(await stores.row("evt_half_1")).toMatchObject({ status: "pending", attempts: 1 });
     await agree();
     await completes("evt_half_1", 2);
@@ -179,10 +171,7 @@ onEachBackend("the reconciler", (prepare) => {
     await accept("evt_blind_1");
     await enqueue("evt_blind_1");
     await endBlindly("evt_blind_1", "completed");
-    expect(await reconcile()).toEqual({
-      found: { pending_job_completed: 1 },
-      repaired: { pending_job_completed: 1 },
-    });
+    await repairs("pending_job_completed");
     expect((await stores.row("evt_blind_1"))?.attempts).toBe(0);
     await agree();
     await completes("evt_blind_1", 1);
@@ -191,10 +180,7 @@ onEachBackend("the reconciler", (prepare) => {
   test("records an event as failed that only a failed job has, and it can be retried", async () => {
     await enqueue("evt_unknown_1");
     await endBlindly("evt_unknown_1", "failed");
-    expect(await reconcile()).toEqual({
-      found: { unrecorded_job_failed: 1 },
-      repaired: { unrecorded_job_failed: 1 },
-    });
+    await repairs("unrecorded_job_failed");
     expect(await stores.row("evt_unknown_1")).toMatchObject({ status: "failed", attempts: 0 });
     await agree();
     expect(await stores.ledger.retries.retryMany([key("evt_unknown_1")])).toMatchObject([
@@ -231,10 +217,7 @@ onEachBackend("the reconciler", (prepare) => {
     await completes("evt_done_1", 1);
     await stores.queues.rerunJob(key("evt_done_1"));
     await endBlindly("evt_done_1", "failed");
-    expect(await reconcile()).toEqual({
-      found: { completed_job_failed: 1 },
-      repaired: { completed_job_failed: 1 },
-    });
+    await repairs("completed_job_failed");
     const ran: string[] = [];
     await stores.work(
       ({ id }) => void ran.push(id),
@@ -268,17 +251,12 @@ onEachBackend("the reconciler", (prepare) => {
     await agree();
     await enqueue("evt_stray_1");
     await endBlindly("evt_stray_1", "completed");
-    const swept = await sweepOnce();
-    expect(swept).toEqual({
+    const { found, repaired } = await reconcileOnce(stores, { sweepIntervalMs: 0 });
+    expect({ found, repaired }).toEqual({
       found: { pending_without_job: 1, unrecorded_job_completed: 1 },
       repaired: { pending_without_job: 1 },
     });
     expect(await stores.row("evt_stray_1")).toBeUndefined();
     await completes("evt_removed_1", 1);
   });
-
-  async function sweepOnce() {
-    const { found, repaired } = await reconcileOnce(stores, { sweepIntervalMs: 0 });
-    return { found, repaired };
-  }
 });

@@ -12,21 +12,20 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
 import { claim } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
 
-let it: TestRetention;
+const it = openForEach(openTestRetention);
 let folder: string;
 let policy: RetentionPolicy;
 let notices: RetentionNotice[];
 beforeEach(async () => {
-  it = await openTestRetention();
   folder = await mkdtemp(join(tmpdir(), "millrace-archive-"));
   policy = { bodiesDays: 30, keysDays: 90, archiveDir: folder };
   notices = [];
 });
 afterEach(async () => {
   Reflect.deleteProperty(globalThis, HOOK);
-  await it.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -81,21 +80,6 @@ describe("The archive of a day", () => {
     expect(notices.map(({ kind }) => kind)).toEqual([
       ...["moved", "archiving", "archiving", "archived", "dropped"],
     ]);
-  });
-
-  test("has the events whose bodies were moved there, when it is their turn", async () => {
-    const key = await it.event("failed", 41);
-    await it.retention.moveBodies(await it.partition(41));
-    await it.ledger.retries.retryMany([key]);
-    await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }, "run-2"), "completed");
-    await it.age(key, 0);
-    await it.event("completed");
-    for (const event of [key]) await ageToday(event.eventId, 35);
-    await completed(Buffer.from("1"), 35);
-    const file = await fileOf(35);
-    await run();
-    expect((await linesOf(file)).map(({ event_id }) => event_id)).toContain(key.eventId);
-    expect(await linesOf(file)).toHaveLength(2);
   });
 
   test("of more than a page, of events of one moment, misses none", async () => {
@@ -162,9 +146,7 @@ describe("A day that cannot be archived is kept, and the error says why, when", 
 
   test("there is no such folder, due or not", async () => {
     const nowhere = { ...policy, archiveDir: join(folder, "none") };
-    expect(await refused(nowhere)).toMatchObject({
-      message: expect.stringMatching(/there is no folder ".*none"/),
-    });
+    expect(String(await refused(nowhere))).toMatch(/there is no folder ".*none"/);
     await writeFile(join(folder, "none"), "");
     await refused(nowhere);
     await expect(planRetention({ ledger: it.retention }, nowhere)).rejects.toMatchObject({
@@ -183,9 +165,7 @@ describe("A day that cannot be archived is kept, and the error says why, when", 
     const key = await it.event("completed", 40);
     const file = await fileOf(40);
     await writeFile(file, gzipSync("{}\n{}\n"));
-    expect(await refused()).toMatchObject({
-      message: expect.stringMatching(/has 2 events and the ledger 1/),
-    });
+    expect(String(await refused())).toMatch(/has 2 events and the ledger 1/);
     expect(await it.bodyOf(key)).toBeDefined();
     expect(gunzipSync(await readFile(file)).toString()).toBe("{}\n{}\n");
   });
@@ -194,9 +174,7 @@ describe("A day that cannot be archived is kept, and the error says why, when", 
     const key = await it.event("completed", 40);
     const file = await fileOf(40);
     await writeFile(file, gzipSync("{}\n".repeat(10_000)).subarray(0, 30));
-    expect(await refused()).toMatchObject({
-      message: expect.stringMatching(/cannot be read back/),
-    });
+    expect(String(await refused())).toMatch(/cannot be read back/);
     await rm(file);
     await mkdir(file);
     await refused();
@@ -233,16 +211,3 @@ test("An archive that dies half-way leaves nothing behind, and is written anew",
     (await readdir(folder)).map((name) => name.slice(file.length - folder.length - 1)),
   ).toEqual(["", ".another.part"]);
 });
-
-/** Makes what happened to an event today so much older, and leaves what was before. */
-async function ageToday(eventId: string, days: number): Promise<void> {
-  await it.makeDay(days);
-  await it.ask(
-    `BEGIN; SET LOCAL session_replication_role = replica;
-     UPDATE millrace.bodies b SET day = day - ${days} FROM millrace.events e
-     WHERE e.event_id = '${eventId}' AND b.id = e.body_id AND b.day = e.body_day;
-     UPDATE millrace.events SET body_day = body_day - ${days},
-       processed_at = processed_at - interval '${days * 24} hours'
-     WHERE event_id = '${eventId}'; COMMIT`,
-  );
-}

@@ -7,20 +7,16 @@ import {
   type RetentionResult,
 } from "@millrace/operations";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { attemptWith } from "../ledger/attempt-fixture.ts";
 import { anEvent } from "../support/events.ts";
-import { claim, failure, patient, statusOf } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { claim, failure, statusOf } from "../support/ledger-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
 
-let it: TestRetention;
+const it = openForEach(openTestRetention);
 let notices: RetentionNotice[];
-beforeEach(async () => {
-  it = await openTestRetention();
-  notices = [];
-});
-afterEach(async () => {
-  disarm();
-  await it.close();
-});
+beforeEach(() => void (notices = []));
+afterEach(() => disarm());
 
 const POLICY: RetentionPolicy = { bodiesDays: 30, keysDays: 90 };
 const runOnce = (policy: RetentionPolicy, signal?: AbortSignal): Promise<RetentionResult> =>
@@ -34,7 +30,7 @@ const days = async () => (await it.retention.partitions()).map(({ ageDays }) => 
 const hasBody = async (key: EventKey) => (await it.bodyOf(key)) !== undefined;
 
 const HOOK = Symbol.for("millrace.failpoint");
-const disarm = () => Reflect.deleteProperty(globalThis, HOOK);
+const disarm = () => void Reflect.deleteProperty(globalThis, HOOK);
 
 /** Lets the process die at a step, as far as a test of one process can. */
 function dieAt(step: Failpoint): void {
@@ -44,58 +40,43 @@ function dieAt(step: Failpoint): void {
 }
 
 describe("A run of the retention", () => {
+  const failWith = async (fingerprint: string, event = anEvent(), job = "run-1") => {
+    const details = { fingerprint, title: "Error: no", stack: [], log: [], logDropped: 0 };
+    const attempt = await claim(it.ledger, event, job);
+    await it.ledger.claims.fail(event, attempt, { ...failure, details });
+    return event;
+  };
+  const forget = (...fingerprints: string[]) =>
+    it.ask("UPDATE millrace.events SET fingerprint = NULL WHERE fingerprint = ANY($1)", [
+      fingerprints,
+    ]);
+
   test("deletes an error that was last seen past its time, unless it is some event's last error", async () => {
-    const failWith = async (fingerprint: string) => {
-      const event = anEvent();
-      const details = { fingerprint, title: "Error: no", stack: [], log: [], logDropped: 0 };
-      await it.ledger.claims.fail(event, await claim(it.ledger, event), { ...failure, details });
-      return event;
-    };
     for (const name of ["1-old", "1-used", "1-new"]) await failWith(name);
     const again = await failWith("1-old");
-    await it.ask(
-      "UPDATE millrace.events SET fingerprint = NULL WHERE fingerprint IN ('1-old', '1-new')",
-    );
+    await forget("1-old", "1-new");
     await it.ask(
       `UPDATE millrace.error_counts SET last_seen_at = now() - interval '91 days' WHERE fingerprint <> '1-new'`,
     );
     await run();
-    const left = async () => (await it.ledger.errors.find({ limit: 50 })).errors;
-    expect((await left()).map(({ fingerprint }) => fingerprint).toSorted()).toEqual([
-      "1-new",
-      "1-used",
-    ]);
-    expect(await it.ask("SELECT FROM millrace.error_counts WHERE fingerprint = '1-old'")).toEqual(
-      [],
-    );
+    const { errors } = await it.ledger.errors.find({ limit: 50 });
+    expect(errors.map(({ fingerprint }) => fingerprint).toSorted()).toEqual(["1-new", "1-used"]);
+    const counts = "SELECT FROM millrace.error_counts WHERE fingerprint = '1-old'";
+    expect(await it.ask(counts)).toEqual([]);
     // One that comes back begins again.
-    const details = { fingerprint: "1-old", title: "Error: no", stack: [], log: [], logDropped: 0 };
-    await it.ledger.claims.fail(again, await claim(it.ledger, again, "run-2"), {
-      ...{ ...failure, details },
-    });
+    await failWith("1-old", again, "run-2");
     expect(await it.ledger.errors.get("1-old")).toMatchObject({ attempts: 1, state: "open" });
   });
 
   test("keeps an ignored error for as long as it is seen, however old it is", async () => {
-    const details = {
-      fingerprint: "1-noise",
-      title: "Error: no",
-      stack: [],
-      log: [],
-      logDropped: 0,
-    };
-    const fail = async () => {
-      const event = anEvent();
-      await it.ledger.claims.fail(event, await claim(it.ledger, event), { ...failure, details });
-    };
-    await fail();
+    await failWith("1-noise");
     await it.ledger.errors.setState("1-noise", { state: "ignored", by: "kim" });
     await it.ask("UPDATE millrace.errors SET state_at = now() - interval '200 days'");
     await it.ask(
       "UPDATE millrace.error_counts SET first_seen_at = now() - interval '200 days', last_seen_at = now() - interval '91 days'",
     );
-    await fail();
-    await it.ask("UPDATE millrace.events SET fingerprint = NULL WHERE fingerprint = '1-noise'");
+    await failWith("1-noise");
+    await forget("1-noise");
     await run();
     expect(await it.ledger.errors.get("1-noise")).toMatchObject({ state: "ignored", attempts: 2 });
   });
@@ -105,11 +86,8 @@ describe("A run of the retention", () => {
     const [failed, pending] = [await it.event("failed", 31), await it.event("pending", 45)];
     const oldest = (await it.partition(30)).day;
     expect(await run()).toMatchObject({
-      kind: "done",
-      dropped: [expect.any(String), expect.any(String)],
-      busy: [],
-      keysDeleted: 0,
-      oldestDay: oldest,
+      ...{ kind: "done", dropped: [expect.any(String), expect.any(String)], busy: [] },
+      ...{ keysDeleted: 0, oldestDay: oldest },
     });
     expect((await days())[0]).toBe(30);
     expect(await hasBody(gone)).toBe(false);
@@ -126,15 +104,6 @@ describe("A run of the retention", () => {
     expect(await statusOf(it, young)).toBe("completed");
     for (const key of [failed, pending]) expect(await hasBody(key)).toBe(true);
     expect(notices).toContainEqual({ kind: "keys_deleted", events: 1 });
-  });
-
-  test("finds nothing to do the second time", async () => {
-    await it.event("completed", 91);
-    await it.event("failed", 91);
-    await run();
-    notices = [];
-    expect(await run()).toMatchObject({ dropped: [], busy: [], keysDeleted: 0 });
-    expect(notices).toEqual([]);
   });
 
   test("does exactly what was said before it", async () => {
@@ -163,18 +132,12 @@ describe("A run of the retention", () => {
     const held = await it.event("pending", 50);
     await it.event("completed", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...held });
-    await it.ledger.claims.attempt(
-      held,
-      number,
-      async (_tx, { body }) => {
-        // The one holds the event's body; the other's drop waits for a transaction that began before.
-        const both = [(await it.partition(50)).day, (await it.partition(40)).day];
-        expect(await run()).toMatchObject({ dropped: [], busy: both });
-        expect(await it.bodyOf(held)).toEqual(Buffer.from(body));
-        return "handled";
-      },
-      patient(),
-    );
+    await attemptWith(it.ledger, [held, number], async (_tx, { body }) => {
+      // The one holds the event's body; the other's drop waits for a transaction that began before.
+      const both = [(await it.partition(50)).day, (await it.partition(40)).day];
+      expect(await run()).toMatchObject({ dropped: [], busy: both });
+      expect(await it.bodyOf(held)).toEqual(Buffer.from(body));
+    });
     expect(await it.partition(40)).toMatchObject({ state: "detaching" });
     expect(await run()).toMatchObject({ dropped: [expect.any(String), expect.any(String)] });
     expect(await statusOf(it, held)).toBe("completed");

@@ -9,21 +9,11 @@ const processors = openForAll(openTestProcessors);
 
 test("a failing handler is undone, recorded and tried again, until its last attempt fails it", async () => {
   const { next, row, effects } = repeatJob(processors, thenThrow(new TypeError("broken")));
-  expect(await next()).toEqual({
-    kind: "retry",
-    afterMs: 2_000,
-    code: "handler_failed",
-    message: "TypeError: broken",
-    recorded: true,
-  });
+  const failure = { code: "handler_failed", message: "TypeError: broken", recorded: true };
+  expect(await next()).toEqual({ kind: "retry", afterMs: 2_000, ...failure });
   expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
   expect(await next()).toMatchObject({ kind: "retry", afterMs: 6_000 });
-  expect(await next()).toEqual({
-    kind: "failed",
-    code: "handler_failed",
-    message: "TypeError: broken",
-    recorded: true,
-  });
+  expect(await next()).toEqual({ kind: "failed", ...failure });
   expect(await row()).toMatchObject({ status: "failed", attempts: 3 });
   expect(await effects()).toBe(0);
 });
@@ -57,32 +47,26 @@ test("attempts that died with their workers use the policy up", async () => {
 });
 
 test("PermanentError fails the event at once, also from another copy of the module", async () => {
-  expect(
-    await repeatJob(processors, thenThrow(new PermanentError("no such user"))).next(),
-  ).toMatchObject({
-    kind: "failed",
-    code: "permanent_error",
-    message: "PermanentError: no such user",
-  });
+  const own = new PermanentError("no such user");
   const foreign = Object.assign(new Error("foreign"), {
     [Symbol.for("millrace.permanent-error")]: true,
   });
-  expect(await repeatJob(processors, thenThrow(foreign)).next()).toMatchObject({
-    kind: "failed",
-    code: "permanent_error",
-  });
+  for (const error of [own, foreign]) {
+    const failed = { kind: "failed", code: "permanent_error", message: String(error) };
+    expect(await repeatJob(processors, thenThrow(error)).next()).toMatchObject(failed);
+  }
 });
 
-test("a handler's own MillraceError does not choose the code, except for its misuse of tx", async () => {
-  const shutdown = new MillraceError("shutting_down", "x");
-  expect(await repeatJob(processors, thenThrow(shutdown)).next()).toMatchObject({
-    code: "handler_failed",
-  });
-  const closed = new MillraceError("tx_closed", "x");
-  expect(await repeatJob(processors, thenThrow(closed)).next()).toMatchObject({
-    code: "tx_closed",
-  });
-});
+test.each([
+  ["shutting_down", "handler_failed"],
+  ["tx_closed", "tx_closed"],
+] as const)(
+  "a handler's own MillraceError does not choose the code, except for its misuse of tx: %s",
+  async (own, code) => {
+    const { next } = repeatJob(processors, thenThrow(new MillraceError(own, "x")));
+    expect(await next()).toMatchObject({ code });
+  },
+);
 
 test("a stale worker whose handler failed does not fail an event that another has claimed", async () => {
   const { next, row, notices, claimElsewhere } = repeatJob(

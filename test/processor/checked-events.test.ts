@@ -1,7 +1,14 @@
 import { on, type Handler, type HandlerFunction, type HandlerParts } from "@millrace/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { effect, leave, makeJob, openTestProcessors, warmUp } from "./processor-fixture.ts";
+import {
+  effect,
+  leave,
+  makeJob,
+  openTestProcessors,
+  prepare,
+  warmUp,
+} from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 
@@ -43,13 +50,13 @@ test.each(WAYS)(
   "a payload that does not match fails at once, and its message names paths and no values, %s",
   async (_way, groups) => {
     let runs = 0;
-    const handler = on("shop", "*", { schema: Order, write: () => void (runs += 1) });
-    const processor = processors.create([handler], { groups });
     const text = body({ id: "o1", cents: "secret" }, { items: [{ sku: "a" }, { sku: 4242 }] });
-    const job = fresh(text);
+    const parts = { schema: Order, write: () => void (runs += 1) };
+    const over = { body: text, startedBefore: false };
+    const { process, row } = prepare(processors, parts, { groups }, over);
     const failed = { kind: "failed", code: "payload_mismatch", recorded: true };
-    expect(await processor.process(job)).toMatchObject(failed);
-    expect(await processors.row(job.event.eventId)).toMatchObject({
+    expect(await process()).toMatchObject(failed);
+    expect(await row()).toMatchObject({
       status: "failed",
       attempts: 1,
       last_error:
@@ -61,9 +68,8 @@ test.each(WAYS)(
 
 test("a mismatch is checked before the call", async () => {
   let calls = 0;
-  const handler = on("shop", "*", { schema: Order, call: () => void (calls += 1) });
-  const processor = processors.create([handler]);
-  expect(await processor.process(makeJob())).toMatchObject({ code: "payload_mismatch" });
+  const { process } = prepare(processors, { schema: Order, call: () => void (calls += 1) });
+  expect(await process()).toMatchObject({ code: "payload_mismatch" });
   expect(calls).toBe(0);
 });
 
@@ -158,10 +164,8 @@ test.each(WAYS)("an event that no `when` takes is ignored, %s", async (_way, gro
     const result = await processor.process(job);
     return [result, await processors.notes(job.event.eventId)];
   };
-  const [ignored, handled] = ["ignored", "handled"].map((outcome) => ({
-    kind: "completed",
-    outcome,
-  }));
+  const kind = "completed";
+  const [ignored, handled] = ["ignored", "handled"].map((outcome) => ({ kind, outcome }));
   for (const type of ["written", "called"]) {
     expect(await run(type, '{"paid":false}')).toEqual([ignored, []]);
     expect(await run(type, '{"paid":true}')).toEqual([handled, ["paid"]]);
@@ -175,11 +179,9 @@ test.each(WAYS)("a `when` that throws fails the attempt, %s", async (_way, group
   const when = () => {
     throw new Error("no such field");
   };
-  const processor = processors.create([on("shop", "*", { when, write: effect })], { groups });
-  const job = fresh("{}");
+  const over = { startedBefore: false };
+  const { process, row } = prepare(processors, { when, write: effect }, { groups }, over);
   const failed = { kind: "retry", code: "handler_failed", recorded: true };
-  expect(await processor.process(job)).toMatchObject(failed);
-  expect(await processors.row(job.event.eventId)).toMatchObject({
-    last_error: "Error: no such field",
-  });
+  expect(await process()).toMatchObject(failed);
+  expect(await row()).toMatchObject({ last_error: "Error: no such field" });
 });

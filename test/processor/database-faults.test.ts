@@ -10,7 +10,6 @@ beforeAll(async () => {
   await processors.ask("create table deferred (id int unique deferrable initially deferred)");
 });
 
-/** An error as Postgres sends it. */
 function postgresError(code: string): Error {
   return Object.assign(new Error("terminating connection"), { code, severity: "FATAL" });
 }
@@ -20,13 +19,8 @@ function unavailable(): never {
 }
 
 test("a database that fails the attempt uses up no attempts, and is left alone for longer each time", async () => {
-  const { next, row, attemptsSinceRetry } = repeatJob(
-    processors,
-    thenThrow(postgresError("57P01")),
-    {
-      attempts: 1,
-    },
-  );
+  const broken = thenThrow(postgresError("57P01"));
+  const { next, row, attemptsSinceRetry } = repeatJob(processors, broken, { attempts: 1 });
   const delays = [];
   for (let run = 0; run < 4; run += 1) {
     const result = await next();
@@ -88,20 +82,14 @@ test("a job that cannot be recorded comes again, and no attempt is counted", asy
   const { next, row } = repeatJob(processors, () => {}, {
     before: { record: (jobs) => fault(jobs) },
   });
-  expect(await next()).toMatchObject({
-    kind: "retry",
-    code: "database_unavailable",
-    recorded: false,
-  });
+  const away = { kind: "retry", code: "database_unavailable", recorded: false };
+  expect(await next()).toMatchObject(away);
   expect(await row()).toBeUndefined();
   fault = () => {
     throw new Error("surprise");
   };
-  expect(await next()).toMatchObject({
-    kind: "retry",
-    code: "internal",
-    message: "Error: surprise",
-  });
+  const surprise = { kind: "retry", code: "internal", message: "Error: surprise" };
+  expect(await next()).toMatchObject(surprise);
 });
 
 test("a commit that failed is a failed attempt, not a completed event", async () => {

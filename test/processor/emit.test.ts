@@ -12,6 +12,7 @@ import {
   fresh,
   makeJob,
   openTestProcessors,
+  prepare,
   warmGroups,
 } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -34,92 +35,93 @@ const transactionOf = async (eventId: string) => {
   return row?.transaction;
 };
 
+type Way = (run: HandlerFunction) => Promise<{
+  readonly emitted: readonly EmittedEvent[];
+  readonly attempt: (job: EventJob) => Promise<unknown>;
+}>;
+const single =
+  (groups: boolean): Way =>
+  async (run) => {
+    const processor = processors.create([on("shop", "*", run)], { groups });
+    return { emitted: processor.emitted, attempt: (job) => processor.process(job) };
+  };
+
 /** How events of a handler are attempted: in a group of 20, alone, or after a record. */
-const WAYS = {
-  "in a group": async (run: HandlerFunction) => {
-    const warm = await warmGroups(processors, run);
+const WAYS: Readonly<Record<string, Way>> = {
+  "in a group": async (run) => {
+    const { processor, together } = await warmGroups(processors, run);
+    const others = () => Array.from({ length: 19 }, () => fresh());
     return {
-      emitted: warm.processor.emitted,
-      attempt: async (job: EventJob) => {
-        const others = Array.from({ length: 19 }, () => fresh());
-        await warm.together([job, ...others]);
-      },
+      emitted: processor.emitted,
+      attempt: (job) => together([job, ...others()]),
     };
   },
-  alone: (run: HandlerFunction) => single(run, true),
-  "after a record": (run: HandlerFunction) => single(run, false),
+  alone: single(true),
+  "after a record": single(false),
 };
 
-async function single(run: HandlerFunction, groups: boolean) {
-  const processor = processors.create([on("shop", "*", run)], { groups });
-  return {
-    emitted: processor.emitted,
-    attempt: async (job: EventJob) => void (await processor.process(job)),
-  };
-}
-
 describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) => {
+  /** Prepares an event whose handler runs this, among others whose handlers do nothing. */
+  async function prepareEvent(run: HandlerFunction) {
+    const job = fresh({ headers: { "x-run": "1" } });
+    const { eventId } = job.event;
+    const { attempt, emitted } = await way((event, context) =>
+      event.headers["x-run"] === undefined ? undefined : run(event, context),
+    );
+    return {
+      eventId,
+      attempt: (over: Partial<EventJob> = {}) => attempt({ ...job, ...over }),
+      told: () => emitted.filter(({ parent }) => parent.eventId === eventId),
+    };
+  }
+
   test("emits in the transaction that completes it", async () => {
-    const { attempt, emitted } = await way(async (event, { emit }) => {
-      if (event.headers["x-emit"] === undefined) return;
+    const { attempt, told, eventId } = await prepareEvent(async (_event, { emit }) => {
       await emit("mail", "receipt", { to: "ada", amount: 42 });
       await emit("mail", "receipt", { to: "bob" });
       await emit("audit", "paid", null, { key: "the | one", afterMs: 60_000 });
     });
-    const job = fresh({ headers: { "x-emit": "1" } });
-    const { eventId } = job.event;
-    await attempt(job);
+    await attempt();
     const rows = await emittedBy(eventId);
-    expect(rows.map(({ event_id }) => event_id)).toEqual([
-      `shop|${eventId}|0|paid|the %7C one`,
-      `shop|${eventId}|0|receipt|#1`,
-      `shop|${eventId}|0|receipt|#2`,
+    expect(rows.map(({ event_id, body, due }) => [event_id, body?.toString(), due])).toEqual([
+      [`shop|${eventId}|0|paid|the %7C one`, "null", false],
+      [`shop|${eventId}|0|receipt|#1`, '{"to":"ada","amount":42}', true],
+      [`shop|${eventId}|0|receipt|#2`, '{"to":"bob"}', true],
     ]);
-    expect(rows.map(({ body }) => body?.toString())).toEqual([
-      "null",
-      '{"to":"ada","amount":42}',
-      '{"to":"bob"}',
-    ]);
-    expect(rows.map(({ due }) => due)).toEqual([false, true, true]);
     const completedIn = await transactionOf(eventId);
     for (const row of rows) {
       expect(row).toMatchObject({ status: "pending", transaction: completedIn });
       expect(row.headers).toEqual({
-        "millrace-parent-source": "shop",
-        "millrace-parent-id": eventId,
-        "millrace-parent-generation": "0",
-        "millrace-depth": "1",
+        ...{ "millrace-parent-source": "shop", "millrace-parent-id": eventId },
+        ...{ "millrace-parent-generation": "0", "millrace-depth": "1" },
       });
     }
-    const told = emitted.filter(({ parent }) => parent.eventId === eventId);
-    expect(told.map((event) => event.eventId).toSorted()).toEqual(
-      rows.map(({ event_id }) => event_id),
-    );
+    expect(
+      told()
+        .map((event) => event.eventId)
+        .toSorted(),
+    ).toEqual(rows.map(({ event_id }) => event_id));
   });
 
   test("emits nothing when its handler throws, and once when a later attempt does not", async () => {
-    let isMended = false;
-    const { attempt, emitted } = await way(async (event, { emit }) => {
-      if (event.headers["x-throw"] === undefined) return;
-      await emit("mail", "receipt", { isMended });
-      if (!isMended) throw new Error("out of stock");
+    let isRepaired = false;
+    const { attempt, told, eventId } = await prepareEvent(async (_event, { emit }) => {
+      await emit("mail", "receipt", { isRepaired });
+      if (!isRepaired) throw new Error("out of stock");
     });
-    const job = fresh({ headers: { "x-throw": "1" } });
-    const { eventId } = job.event;
-    await attempt(job);
+    await attempt();
     expect(await processors.row(eventId)).toMatchObject({ status: "pending" });
-    expect(await emittedBy(eventId)).toEqual([]);
-    expect(emitted.filter(({ parent }) => parent.eventId === eventId)).toEqual([]);
-    isMended = true;
-    await attempt({ ...job, run: "run-2", startedBefore: true });
+    expect([await emittedBy(eventId), told()]).toEqual([[], []]);
+    isRepaired = true;
+    await attempt({ run: "run-2", startedBefore: true });
     const rows = await emittedBy(eventId);
-    expect(rows.map(({ event_id }) => event_id)).toEqual([`shop|${eventId}|0|receipt|#1`]);
-    expect(String(rows[0]?.body)).toBe('{"isMended":true}');
+    expect(rows.map(({ event_id, body }) => [event_id, String(body)])).toEqual([
+      [`shop|${eventId}|0|receipt|#1`, '{"isRepaired":true}'],
+    ]);
   });
 
   test("takes back with a savepoint what was emitted behind it", async () => {
-    const { attempt, emitted } = await way(async (event, { tx, emit }) => {
-      if (event.headers["x-nest"] === undefined) return;
+    const { attempt, told, eventId } = await prepareEvent(async (event, { tx, emit }) => {
       await emit("mail", "before", {});
       await tx
         .transaction(async (inner) => {
@@ -136,9 +138,7 @@ describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) =>
       await tx.transaction(async () => await emit("mail", "kept", {}));
       await emit("mail", "undone", { not: "this" });
     });
-    const job = fresh({ headers: { "x-nest": "1" } });
-    const { eventId } = job.event;
-    await attempt(job);
+    await attempt();
     expect(await processors.row(eventId)).toMatchObject({ status: "completed" });
     const rows = await emittedBy(eventId);
     expect(rows.map(({ type, body }) => [type, body.toString()])).toEqual([
@@ -146,27 +146,23 @@ describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) =>
       ["kept", "{}"],
       ["undone", '{"not":"this"}'],
     ]);
-    const told = emitted.filter(({ parent }) => parent.eventId === eventId);
-    expect(told.map(({ type }) => type)).toEqual(["before", "kept", "undone"]);
+    expect(told().map(({ type }) => type)).toEqual(["before", "kept", "undone"]);
   });
 });
 
 test("a replay emits anew, under ids of its own", async () => {
-  const processor = processors.create([
-    on("shop", "*", async (_, { emit }) => await emit("mail", "receipt", {})),
-  ]);
-  const job = makeJob();
-  const { source, eventId } = job.event;
-  await processor.process(job);
-  const [replayed] = await processors.ledger.retries.replay([{ source, eventId }]);
+  const { process, processor, eventId } = prepare(
+    processors,
+    async (_, { emit }) => await emit("mail", "receipt", {}),
+  );
+  await process();
+  const [replayed] = await processors.ledger.retries.replay([{ source: "shop", eventId }]);
   if (replayed?.kind !== "replayed") throw new Error("Cannot replay");
   await processor.process({ ...makeJob(), event: replayed.event });
-  expect((await emittedBy(eventId, 0)).map(({ event_id }) => event_id)).toEqual([
-    `shop|${eventId}|0|receipt|#1`,
-  ]);
-  expect((await emittedBy(eventId, 1)).map(({ event_id }) => event_id)).toEqual([
-    `shop|${eventId}|1|receipt|#1`,
-  ]);
+  for (const generation of [0, 1]) {
+    const rows = await emittedBy(eventId, generation);
+    expect(rows.map((row) => row.event_id)).toEqual([`shop|${eventId}|${generation}|receipt|#1`]);
+  }
 });
 
 test("no two events have one id, whatever their parts hold", async () => {

@@ -6,7 +6,6 @@ import { createGate, effect, makeJob, openTestProcessors, prepare } from "./proc
 
 const processors = openForAll(openTestProcessors);
 
-/** Makes the first attempt of an event alone. */
 const first = (after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) =>
   prepare(
     processors,
@@ -30,32 +29,27 @@ test("an event is written once, as completed, in the transaction of its handlers
   expect(xids?.same).toBe(true);
 });
 
-test("an attempt that still runs after 250 ms is seen as pending, and then as completed", async () => {
-  const { pass, open } = createGate();
-  const { process, row, effects } = first(pass);
-  const result = process();
-  const seen = await until(row);
-  expect(seen).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await effects()).toBe(0);
-  open();
-  expect(await result).toEqual({ kind: "completed", outcome: "handled" });
-  expect(await row()).toMatchObject({ status: "completed", attempts: 1 });
-  expect(await effects()).toBe(1);
-});
-
-test("an attempt that fails after it was seen is failed as that attempt, and counted once", async () => {
-  const { pass, open } = createGate();
-  const { process, row, effects } = first(async () => {
-    await pass();
-    throw new Error("too late");
-  });
-  const result = process();
-  await until(row);
-  open();
-  expect(await result).toMatchObject({ kind: "retry", code: "handler_failed", recorded: true });
-  expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await effects()).toBe(0);
-});
+test.each([
+  { end: "completes", result: { kind: "completed", outcome: "handled" }, left: 1 },
+  { end: "fails", result: { kind: "retry", code: "handler_failed", recorded: true }, left: 0 },
+])(
+  "an attempt that still runs after 250 ms is seen as pending, and then $end as that attempt, counted once",
+  async ({ end, result, left }) => {
+    const { pass, open } = createGate();
+    const { process, row, effects } = first(async () => {
+      await pass();
+      if (end === "fails") throw new Error("too late");
+    });
+    const running = process();
+    expect(await until(row)).toMatchObject({ status: "pending", attempts: 1 });
+    expect(await effects()).toBe(0);
+    open();
+    expect(await running).toMatchObject(result);
+    const status = end === "fails" ? "pending" : "completed";
+    expect(await row()).toMatchObject({ status, attempts: 1 });
+    expect(await effects()).toBe(left);
+  },
+);
 
 test("an event that is seen as pending is busy for another worker", async () => {
   const { pass, open } = createGate();

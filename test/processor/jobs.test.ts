@@ -83,15 +83,6 @@ test("a database that is away is not asked once more for every job", async () =>
   expect(calls).toBe(1);
 });
 
-test("a job that cannot be recorded does not take those with it that come together with it", async () => {
-  const processor = processors.create([on("shop", "*", effect)], { concurrency: 3 });
-  const bad = makeJob({ headers: { "x-nul": "\0" } });
-  const results = await Promise.all(
-    [makeJob(), bad, makeJob()].map((job) => processor.process(job)),
-  );
-  expect(results.map(({ kind }) => kind)).toEqual(["completed", "failed", "completed"]);
-});
-
 test("a job that Postgres refuses for a reason of its own comes again alone", async () => {
   const processor = processors.create([on("shop", "*", effect)], { concurrency: 3 });
   await processors.pool.query(`

@@ -12,7 +12,6 @@ import { openForAll } from "../support/open-for.ts";
 // Errors of one kind must be one group, and those of another kind another: of all pairs that are in one
 // group, how many belong there (precision), and of all that belong there, how many are (recall).
 
-/** Values that differ from one event to the next. */
 const VALUES = [
   {
     ...{ id: "ord_8aF3kd92LmQ1", uuid: "3f2b8c1e-9a4d-4e57-8b1c-2d9e6f7a8b90", n: 7 },
@@ -53,7 +52,6 @@ beforeAll(async () => {
       from unnest(array['${VALUES.map(({ id }) => id).join("','")}']) id`);
 });
 
-/** Runs a query with values by their names. */
 const query =
   (text: string, ...names: readonly (keyof Values)[]): Kind =>
   (values) =>
@@ -73,7 +71,10 @@ const ITEMS = z.object({
   items: z.array(z.object({ price: z.number(), quantity: z.number().int() })),
 });
 const itemsWith = (n: number, bad: object) => ({
-  items: [...Array(n + 1).fill({ price: 1, quantity: 1 }), { price: 1, quantity: 1, ...bad }],
+  items: Array.from({ length: n + 2 }, (_, at) => ({
+    ...{ price: 1, quantity: 1 },
+    ...(at > n ? bad : {}),
+  })),
 });
 
 type Shape = Record<"customer" | "charge", { name: string; amount: number }>;

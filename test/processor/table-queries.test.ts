@@ -8,8 +8,9 @@ import { stripe } from "@millrace/providers";
 import { relations } from "drizzle-orm";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
-import { fresh, makeJob, openTestProcessors, warmGroups } from "./processor-fixture.ts";
+import { fresh, openTestProcessors, prepare, warmGroups } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
+import { until } from "../support/until.ts";
 
 // `tx.query` of drizzle, with the tables of the config, in each of the transactions that a handler may run in.
 
@@ -37,7 +38,6 @@ beforeAll(async () => {
   );
 });
 
-/** Reads by `tx.query`, in a nested transaction too. */
 async function readBy(tx: HandlerTransaction<typeof schema>): Promise<unknown> {
   const found = await tx.query.books.findMany({ with: { author: true } });
   const nested = await tx.transaction((inner) => inner.query.authors.findFirst());
@@ -55,8 +55,8 @@ test.each([
 ])("%s has the tables", async (_, options, startedBefore) => {
   const read: unknown[] = [];
   const handler = on("shop", "*", async (_event, { tx }) => void read.push(await readBy(tx)));
-  const processor = processors.create([handler], options);
-  expect(await processor.process(makeJob({ startedBefore }))).toMatchObject({ kind: "completed" });
+  const { process } = prepare(processors, [handler], options, { startedBefore });
+  expect(await process()).toMatchObject({ kind: "completed" });
   expect(read).toEqual([READ]);
 });
 
@@ -66,18 +66,20 @@ test("first attempts that share a transaction have the tables", async () => {
     read.push(await readBy(tx as unknown as HandlerTransaction<typeof schema>));
   };
   const { together, groups } = await warmGroups(processors, run, { schema });
-  const before = groups().length;
-  const results = await together(Array.from({ length: 30 }, () => fresh()));
-  expect(new Set(results.map(({ kind }) => kind))).toEqual(new Set(["completed"]));
-  expect(Math.max(...groups().slice(before))).toBeGreaterThan(10);
+  // On a busy machine groups may be small for a while.
+  await until(async () => {
+    const before = groups().length;
+    const results = await together(Array.from({ length: 30 }, () => fresh()));
+    expect(results.every(({ kind }) => kind === "completed")).toBe(true);
+    return Math.max(...groups().slice(before)) > 10;
+  });
   expect(read.length).toBeGreaterThanOrEqual(30);
   for (const one of read) expect(one).toEqual(READ);
 });
 
 test("without tables in the config, nothing is made for them", async () => {
   let query: unknown;
-  const handler = on("shop", "*", (_event, { tx }) => void (query = tx.query));
-  const processor = processors.create([handler]);
-  expect(await processor.process(makeJob())).toMatchObject({ kind: "completed" });
+  const { process } = prepare(processors, (_event, { tx }) => void (query = tx.query));
+  expect(await process()).toMatchObject({ kind: "completed" });
   expect(query).toEqual({});
 });

@@ -144,16 +144,6 @@ describeOnRedis("the queues while Redis is away", () => {
     await proxy.close();
   });
 
-  it("closes its workers while Redis is dead and they wait for jobs", async () => {
-    const opened = await openReady();
-    const { ran, workers } = work(opened);
-    await until(() => ran.length === 1);
-    await redis.kill();
-    await until(() => notices.some((notice) => notice.kind === "background_error"));
-    // What a worker keeps running after this, the end of this file finds.
-    await workers.close({ timeoutMs: 100 });
-  });
-
   it.each(["dead", "hung"])("can be made while Redis is %s, with sixty sources", async (how) => {
     if (how === "dead") await redis.kill();
     else redis.freeze();

@@ -94,18 +94,6 @@ onOneBackend("what handlers emit", (prepare) => {
     await worker.close();
   });
 
-  test("fails by itself, and its parent stays completed", async () => {
-    const broken = on("mail", "*", () => {
-      throw new Error("no such address");
-    });
-    const { worker } = await work([emits(), broken]);
-    const event = await deliver();
-    await untilIs(child(event.eventId), "failed");
-    expect(await rowOf(child(event.eventId))).toMatchObject({ attempts: 2 });
-    expect(await rowOf(event.eventId)).toMatchObject({ status: "completed", attempts: 1 });
-    await worker.close();
-  });
-
   test("is on the queue when the worker has closed", async () => {
     const { worker } = await work([emits()]);
     await workers.queues.pause("mail");

@@ -1,21 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { createRetentionLedger } from "@millrace/ledger";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { holdOpen } from "../ledger/attempt-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
 import { until } from "../support/until.ts";
 import { createTestRole, type TestRole } from "./worker-fixture.ts";
 
-let it: TestRetention;
-let roles: TestRole[];
-beforeEach(async () => {
-  it = await openTestRetention();
-  await it.ask("create table effects (event_id text)");
-  roles = [];
-});
-afterEach(async () => {
-  await Promise.all(roles.map(({ role }) => role.close()));
-  await it.close();
-});
+const it = openForEach(openTestRetention);
+const roles: TestRole[] = [];
+beforeEach(() => it.ask("create table effects (event_id text)"));
+afterEach(() => Promise.all(roles.splice(0).map(({ role }) => role.close())));
 
 type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string> };
 
@@ -69,23 +64,18 @@ test("A worker that cannot archive says so, keeps the bodies, and goes on workin
 
 test("A worker that is closed while a drop waits for somebody ends at once", async () => {
   await it.event("completed", 40);
-  const reader = await it.connect();
-  await reader.query("BEGIN");
-  await reader.query("SELECT FROM millrace.bodies");
+  const commit = await holdOpen(it, "SELECT FROM millrace.bodies");
   await startWorker();
   await it.untilBlocked();
   await roles[0]?.role.close();
-  await reader.query("COMMIT");
-  reader.release();
+  await commit();
   const retention = createRetentionLedger({ pool: it.pool });
   expect((await retention.partitions()).map(({ ageDays }) => ageDays)).toContain(40);
 });
 
 test("A worker whose start fails closes what it had opened", async () => {
   await it.event("completed", 40);
-  const reader = await it.connect();
-  await reader.query("BEGIN");
-  await reader.query("SELECT FROM millrace.bodies");
+  const commit = await holdOpen(it, "SELECT FROM millrace.bodies");
   const work = () => {
     throw new Error("no workers");
   };
@@ -102,8 +92,7 @@ test("A worker whose start fails closes what it had opened", async () => {
     const what = "that the worker has no connection left";
     await until(async () => (await connections()).length === 0, { withinMs: 5_000, what });
   } finally {
-    await reader.query("COMMIT");
-    reader.release();
+    await commit();
   }
 });
 

@@ -1,4 +1,4 @@
-import { on, type FailedEvent } from "@millrace/core";
+import { on, type EventKey, type FailedEvent } from "@millrace/core";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -12,6 +12,15 @@ onOneBackend("a worker", (prepare) => {
     until(async () => (await workers.row(eventId))?.status === status, {
       what: `event ${eventId} being ${status}`,
     });
+
+  const untilFailed = (event: EventKey) =>
+    until(async () => {
+      const job = await workers.queues.findJob(event);
+      return job?.state === "failed" && job;
+    });
+  const breaks = on("shop", "order.created", () => {
+    throw new Error("no stock");
+  });
 
   test("the last attempt fails job and event; a retry of the job completes both", async () => {
     let repaired = false;
@@ -28,10 +37,7 @@ onOneBackend("a worker", (prepare) => {
       attempts: 3,
       last_error: "Error: not yet",
     });
-    const job = await until(async () => {
-      const found = await workers.queues.findJob(event);
-      return found?.state === "failed" ? found : undefined;
-    });
+    const job = await untilFailed(event);
     expect(job?.failedReason).toContain("handler_failed: Error: not yet");
     expect(job?.event?.body).toBeUndefined();
     repaired = true;
@@ -52,7 +58,7 @@ onOneBackend("a worker", (prepare) => {
     expect((await workers.row(known.eventId))?.last_error).toContain(
       "not the one that was verified",
     );
-    await until(async () => (await workers.queues.findJob(unknown))?.state === "failed");
+    await untilFailed(unknown);
     expect(await workers.row(unknown.eventId)).toBeUndefined();
     expect(await workers.effects(known.eventId)).toBe(0);
     await worker.close();
@@ -65,10 +71,7 @@ onOneBackend("a worker", (prepare) => {
     await workers.ledger.intake.accept([known]);
     await workers.queues.enqueue([forgotten, known]);
     await statusIs(known.eventId, "completed");
-    const job = await until(async () => {
-      const found = await workers.queues.findJob(forgotten);
-      return found?.state === "failed" ? found : undefined;
-    });
+    const job = await untilFailed(forgotten);
     expect(job?.failedReason).toContain("identity_expired: Cannot process job");
     expect(await workers.row(forgotten.eventId)).toBeUndefined();
     expect(await workers.effects(forgotten.eventId)).toBe(0);
@@ -99,12 +102,7 @@ onOneBackend("a worker", (prepare) => {
   test("onFailed is told of an event that failed for good, once, and harms nothing", async () => {
     const told: FailedEvent[] = [];
     const { worker, hookErrors } = await workers.work(
-      [
-        on("shop", "order.created", () => {
-          throw new Error("no stock");
-        }),
-        on("shop", "order.paid", () => {}),
-      ],
+      [breaks, on("shop", "order.paid", () => {})],
       {},
       {
         onFailed: (event) => {
@@ -119,21 +117,11 @@ onOneBackend("a worker", (prepare) => {
     await workers.queues.enqueue([event, refused, well]);
     await statusIs(event.eventId, "failed");
     await statusIs(well.eventId, "completed");
-    for (const failed of [event, refused]) {
-      await until(async () => (await workers.queues.findJob(failed))?.state === "failed");
-    }
+    for (const failed of [event, refused]) await untilFailed(failed);
     await worker.close();
-    expect(told).toEqual([
-      {
-        source: "shop",
-        eventId: event.eventId,
-        generation: 0,
-        type: "order.created",
-        attempts: 3,
-        code: "handler_failed",
-        message: "Error: no stock",
-      },
-    ]);
+    const failure = { attempts: 3, code: "handler_failed", message: "Error: no stock" };
+    const key = { source: "shop", eventId: event.eventId, generation: 0 };
+    expect(told).toEqual([{ ...key, type: "order.created", ...failure }]);
     expect(hookErrors).toEqual([new TypeError("the hook is broken")]);
   });
 
@@ -156,11 +144,7 @@ onOneBackend("a worker", (prepare) => {
     let finish = () => {};
     let finished = false;
     const { worker } = await workers.work(
-      [
-        on("shop", "*", () => {
-          throw new Error("no stock");
-        }),
-      ],
+      [breaks],
       {},
       {
         onFailed: async () => {
@@ -171,7 +155,7 @@ onOneBackend("a worker", (prepare) => {
     );
     const event = makeEvent();
     await workers.queues.enqueue([event]);
-    await until(async () => (await workers.queues.findJob(event))?.state === "failed");
+    await untilFailed(event);
     const closed = worker.close();
     finish();
     await closed;

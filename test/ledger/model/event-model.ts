@@ -9,13 +9,10 @@ export interface ModelRow {
   readonly atRetry: number;
   readonly failedRun: string | null;
   readonly enqueued: boolean;
-  /** Attempts in which the handler asked to wait. */
   readonly waits: number;
-  /** Whether the row says when the next attempt is due. */
   readonly due: boolean;
   /** What handlers wrote and committed: one of a completed event, none of any other. */
   readonly effects: number;
-  /** Attempts that have an entry in the log. */
   readonly logged: readonly number[];
 }
 
@@ -29,15 +26,8 @@ export interface Step {
 }
 
 const FRESH: ModelRow = {
-  status: "pending",
-  attempts: 0,
-  atRetry: 0,
-  failedRun: null,
-  enqueued: false,
-  waits: 0,
-  due: false,
-  effects: 0,
-  logged: [],
+  ...{ status: "pending", attempts: 0, atRetry: 0, failedRun: null, enqueued: false },
+  ...{ waits: 0, due: false, effects: 0, logged: [] },
 };
 
 export const keyOf = (id: string, generation: number) => `${id} ${generation}`;
@@ -73,21 +63,15 @@ export function record(rows: ModelRows, key: string, run: string): Step {
 /** An attempt whose handler wrote its effect and came to its end. */
 export function complete(rows: ModelRows, key: string, attempt: number): Step {
   const row = rows.get(key);
-  if (row === undefined || !isMine(row, attempt)) return { answer: "lost" };
+  if (row?.status !== "pending" || row.attempts !== attempt) return { answer: "lost" };
   const completed = { ...row, status: "completed", effects: row.effects + 1 } as const;
   return writes(key, completed, "completed");
-}
-
-/** Whether an attempt may still run its handler: its event waits for it, and for no later one. */
-function isMine(row: ModelRow, attempt: number): boolean {
-  return row.status === "pending" && row.attempts === attempt;
 }
 
 export interface Failure {
   readonly attempt: number;
   readonly final: boolean;
   readonly counts: boolean;
-  /** Whether the handler asked to wait. */
   readonly waits: boolean;
   readonly run: string;
 }

@@ -1,15 +1,21 @@
-import { isMillraceError } from "@millrace/core";
+import { isMillraceError, type EventKey } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { aJob, withoutBody } from "../../support/events.ts";
+import { aJob, anEvent, withoutBody } from "../../support/events.ts";
 import { failure, patient } from "../../support/ledger-fixture.ts";
 import * as model from "./event-model.ts";
 import type { ModelRows, Step } from "./event-model.ts";
-import { eventOf, type Cut, type RealLedger } from "./real-ledger.ts";
+import type { Cut, RealLedger } from "./real-ledger.ts";
+
+interface Claim {
+  readonly id: string;
+  readonly generation: number;
+  readonly attempt: number;
+}
 
 /** What the model knows: the rows, and the attempts that workers believe to be theirs. */
 export interface World {
   rows: ModelRows;
-  claims: readonly { readonly id: string; readonly generation: number; readonly attempt: number }[];
+  claims: readonly Claim[];
 }
 
 /** The real side of a run: events with a prefix of their own, and what was struck so far. */
@@ -25,101 +31,125 @@ export interface Operation {
   readonly when?: (world: World) => boolean;
   readonly step: (world: World) => Step;
   readonly act: (world: World, side: Side) => Promise<unknown>;
-  /** What an answer leaves in the hands of a worker. */
   readonly taken?: (world: World, answer: unknown) => void;
 }
 
-const SOURCE = "shop";
+const keyIn = ({ prefix }: Side, id: string, generation: number): EventKey => ({
+  ...{ source: "shop", eventId: `${prefix}${id}`, generation },
+});
+const latest = (rows: ModelRows, id: string) => Math.max(0, model.latestOf(rows, id));
 
-const keyIn = ({ prefix }: Side, id: string, generation: number) => ({
-  source: SOURCE,
-  eventId: `${prefix}${id}`,
-  generation,
+const onLatest = (
+  title: string,
+  id: string,
+  step: (rows: ModelRows, key: string) => Step,
+  act: (key: EventKey, side: Side) => Promise<unknown>,
+): Operation => ({
+  title: `${title} ${id}`,
+  step: ({ rows }) => step(rows, model.keyOf(id, latest(rows, id))),
+  act: ({ rows }, side) => act(keyIn(side, id, latest(rows, id)), side),
 });
 
-/** Every operation of the ledger that changes a row; on the latest generation of an id. */
+const onClaim = (
+  title: string,
+  n: number,
+  step: (rows: ModelRows, key: string, attempt: number) => Step,
+  act: (key: EventKey, attempt: number, side: Side) => Promise<unknown>,
+): Operation => {
+  const pick = (claims: World["claims"]) => {
+    const claim = claims[n % claims.length];
+    if (claim === undefined) throw new Error("Cannot pick a claim: there is none");
+    return claim;
+  };
+  return {
+    title: `${title} ${n}`,
+    when: ({ claims }) => claims.length > 0,
+    step: ({ rows, claims }) => {
+      const { id, generation, attempt } = pick(claims);
+      return step(rows, model.keyOf(id, generation), attempt);
+    },
+    act: ({ claims }, side) => {
+      const { id, generation, attempt } = pick(claims);
+      return act(keyIn(side, id, generation), attempt, side);
+    },
+  };
+};
+
 export const operations = {
   accept: (id: string): Operation => ({
     title: `accept ${id}`,
     step: ({ rows }) => model.accept(rows, id),
-    act: async (_, { real, prefix }) => (await real.ledger.intake.accept([eventOf(prefix, id)]))[0],
+    act: async (_, { real, prefix }) =>
+      (await real.ledger.intake.accept([anEvent({ eventId: `${prefix}${id}` })]))[0],
   }),
   record: (id: string, run: string): Operation => ({
-    title: `record ${id} in ${run}`,
-    step: ({ rows }) => model.record(rows, latestKey(rows, id), run),
-    act: async ({ rows }, { real, prefix }) => {
-      const generation = Math.max(0, model.latestOf(rows, id));
-      const event = { ...eventOf(prefix, id), generation };
-      const job = aJob(generation === 0 ? event : withoutBody(event), run);
-      return (await real.ledger.claims.record([job]))[0];
-    },
+    ...onLatest(
+      `record in ${run}`,
+      id,
+      (rows, key) => model.record(rows, key, run),
+      async (key, { real }) => {
+        const event = anEvent(key);
+        const job = aJob(key.generation === 0 ? event : withoutBody(event), run);
+        return (await real.ledger.claims.record([job]))[0];
+      },
+    ),
     taken: (world, answer) => {
       const { kind, attempt } = answer as { kind: string; attempt: number };
       if (kind !== "claimed") return;
-      const generation = Math.max(0, model.latestOf(world.rows, id));
-      world.claims = [...world.claims, { id, generation, attempt }];
+      world.claims = [...world.claims, { id, generation: latest(world.rows, id), attempt }];
     },
   }),
-  attempt: (n: number, how: "completes" | "throws" | "is killed"): Operation => ({
-    title: `attempt ${n} ${how}`,
-    when: ({ claims }) => claims.length > 0,
-    step: (world) => attemptStep(world, n, how),
-    act: (world, side) => runAttempt(world, side, { n, how }),
-  }),
-  fail: (n: number, failed: Omit<model.Failure, "attempt">): Operation => ({
-    title: `fail attempt ${n} ${JSON.stringify(failed)}`,
-    when: ({ claims }) => claims.length > 0,
-    step: ({ rows, claims }) => {
-      const { id, generation, attempt } = claimOf(claims, n);
-      return model.fail(rows, model.keyOf(id, generation), { ...failed, attempt });
-    },
-    act: ({ claims }, side) => {
-      const { id, generation, attempt } = claimOf(claims, n);
-      const { waits, ...how } = failed;
-      return side.real.ledger.claims.fail(keyIn(side, id, generation), attempt, {
-        ...failure,
-        ...how,
-        ...(waits ? { code: "retry_later" } : {}),
-      });
-    },
-  }),
-  abandonEvent: (id: string, run: string): Operation => ({
-    title: `give up ${id} in ${run}`,
-    step: ({ rows }) => model.abandonEvent(rows, latestKey(rows, id), run),
-    act: ({ rows }, side) => {
-      const key = keyIn(side, id, Math.max(0, model.latestOf(rows, id)));
-      return side.real.ledger.claims.abandonEvent(key, {
-        code: "gave_up",
-        message: "stalled",
-        run,
-      });
-    },
-  }),
-  retry: (id: string): Operation => ({
-    title: `retry ${id}`,
-    step: ({ rows }) => model.retry(rows, latestKey(rows, id)),
-    act: async ({ rows }, side) => {
-      const key = keyIn(side, id, Math.max(0, model.latestOf(rows, id)));
-      return (await side.real.ledger.retries.retryMany([key]))[0];
-    },
-  }),
-  replay: (id: string): Operation => ({
-    title: `replay ${id}`,
-    step: ({ rows }) => model.replay(rows, id),
-    act: async (_, { real, prefix }) =>
-      (await real.ledger.retries.replay([{ source: SOURCE, eventId: `${prefix}${id}` }]))[0],
-  }),
-  markEnqueued: (id: string): Operation => ({
-    title: `mark ${id} enqueued`,
-    step: ({ rows }) => model.markEnqueued(rows, latestKey(rows, id)),
-    act: ({ rows }, side) =>
-      side.real.ledger.intake.markEnqueued([
-        keyIn(side, id, Math.max(0, model.latestOf(rows, id))),
-      ]),
-  }),
+  attempt: (n: number, how: "completes" | "throws" | "is killed"): Operation =>
+    onClaim(
+      `${how}: attempt`,
+      n,
+      (rows, key, attempt) => {
+        const step = model.complete(rows, key, attempt);
+        if (how === "completes" || step.answer === "lost") return step;
+        return { answer: { error: how === "throws" ? THROWN : "database_unavailable" } };
+      },
+      (key, attempt, side) => runAttempt(key, attempt, side, how),
+    ),
+  fail: (n: number, { waits, ...how }: Omit<model.Failure, "attempt">): Operation =>
+    onClaim(
+      `fail ${JSON.stringify({ waits, ...how })} attempt`,
+      n,
+      (rows, key, attempt) => model.fail(rows, key, { ...how, waits, attempt }),
+      (key, attempt, { real }) => {
+        const failed = { ...failure, ...how, ...(waits ? { code: "retry_later" as const } : {}) };
+        return real.ledger.claims.fail(key, attempt, failed);
+      },
+    ),
+  abandonEvent: (id: string, run: string): Operation =>
+    onLatest(
+      `give up in ${run}`,
+      id,
+      (rows, key) => model.abandonEvent(rows, key, run),
+      (key, { real }) =>
+        real.ledger.claims.abandonEvent(key, { code: "gave_up", message: "stalled", run }),
+    ),
+  retry: (id: string): Operation =>
+    onLatest(
+      "retry",
+      id,
+      model.retry,
+      async (key, { real }) => (await real.ledger.retries.retryMany([key]))[0],
+    ),
+  replay: (id: string): Operation =>
+    onLatest(
+      "replay",
+      id,
+      (rows) => model.replay(rows, id),
+      async ({ source, eventId }, { real }) =>
+        (await real.ledger.retries.replay([{ source, eventId }]))[0],
+    ),
+  markEnqueued: (id: string): Operation =>
+    onLatest("mark as enqueued", id, model.markEnqueued, (key, { real }) =>
+      real.ledger.intake.markEnqueued([key]),
+    ),
 };
 
-/** Every worker dies between two steps: what it held, nobody settles. */
+/** Every worker dies between two steps: nobody settles the attempts that they had. */
 export const workersDie: Operation = {
   title: "all workers die",
   step: () => ({ answer: undefined }),
@@ -127,38 +157,19 @@ export const workersDie: Operation = {
   taken: (world) => (world.claims = []),
 };
 
-const latestKey = (rows: ModelRows, id: string) =>
-  model.keyOf(id, Math.max(0, model.latestOf(rows, id)));
-
-function claimOf(claims: World["claims"], n: number): World["claims"][number] {
-  const claim = claims[n % claims.length];
-  if (claim === undefined) throw new Error("Cannot pick a claim: there is none");
-  return claim;
-}
-
 const THROWN = new Error("the handler threw");
 
-function attemptStep({ rows, claims }: World, n: number, how: string): Step {
-  const { id, generation, attempt } = claimOf(claims, n);
-  const key = model.keyOf(id, generation);
-  const step = model.complete(rows, key, attempt);
-  if (how === "completes" || step.answer === "lost") return step;
-  return { answer: { error: how === "throws" ? THROWN : "database_unavailable" } };
-}
-
 async function runAttempt(
-  { claims }: World,
-  side: Side,
-  { n, how }: { n: number; how: string },
+  key: EventKey,
+  attempt: number,
+  { real, struck }: Side,
+  how: string,
 ): Promise<unknown> {
-  const { id, generation, attempt } = claimOf(claims, n);
-  const key = keyIn(side, id, generation);
-  const { real, struck } = side;
   const running = real.ledger.claims.attempt(
     key,
     attempt,
     async (tx) => {
-      await tx.execute(sql`insert into model_effects values (${key.eventId}, ${generation})`);
+      await tx.execute(sql`insert into model_effects values (${key.eventId}, ${key.generation})`);
       if (how === "throws") throw THROWN;
       if (how === "is killed") {
         const { rows } = await tx.execute(sql`select pg_backend_pid() as pid`);
@@ -169,8 +180,7 @@ async function runAttempt(
     },
     patient(),
   );
-  if (how !== "is killed") return await running;
   return await running.catch((error: unknown) => {
-    throw isMillraceError(error) ? error.code : error;
+    throw how === "is killed" && isMillraceError(error) ? error.code : error;
   });
 }

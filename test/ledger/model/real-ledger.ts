@@ -1,8 +1,6 @@
 import { createLedger, createPool, type Ledger } from "@millrace/ledger";
-import type { Pool } from "pg";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
-import { anEvent } from "../../support/events.ts";
 import { openTestLedger } from "../../support/ledger-fixture.ts";
 import type { ModelRow, ModelRows } from "./event-model.ts";
 
@@ -14,19 +12,15 @@ export interface RealLedger {
   readonly ledger: Ledger;
   /** Kills the backend of a transaction, as a restarting server does. */
   terminate(pid: number): Promise<void>;
-  /** Cuts the next connection that commits. */
   arm(cut: Cut): void;
   /** Ends the wait for a commit; tells whether one was cut. */
   disarm(): boolean;
   /** Waits until the server has done with the connections that were cut. */
-  quiet(): Promise<void>;
+  quiet(): Promise<unknown>;
   /** The rows of the events whose ids begin so, by their ids without that. */
   read(prefix: string): Promise<ModelRows>;
   close(): Promise<void>;
 }
-
-/** The one event that an id stands for. */
-export const eventOf = (prefix: string, id: string) => anEvent({ eventId: `${prefix}${id}` });
 
 const NAME = "millrace-model";
 const NEVER_SENT = "\u0000 no statement holds this";
@@ -37,11 +31,18 @@ export async function openRealLedger(): Promise<RealLedger> {
   const proxy = await startTcpProxy(direct.url);
   const pool = createPool({ url: proxy.url, max: 3, applicationName: NAME, onError: () => {} });
   let struckBefore = 0;
+  const backends = async (): Promise<readonly number[]> => {
+    const rows = await direct.ask<{ pid: number }>(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()",
+      [NAME],
+    );
+    return rows.map(({ pid }) => pid);
+  };
   return {
     ledger: createLedger({ pool }),
     terminate: async (pid) => {
       await direct.ask("SELECT pg_terminate_backend($1)", [pid]);
-      await until(async () => !(await backends(direct)).includes(pid));
+      await until(async () => !(await backends()).includes(pid));
     },
     arm: (cut) => {
       struckBefore = proxy.struck;
@@ -52,7 +53,8 @@ export async function openRealLedger(): Promise<RealLedger> {
       proxy.cutBefore(NEVER_SENT);
       return proxy.struck > struckBefore;
     },
-    quiet: () => untilQuiet(direct, pool),
+    // A backend whose connection was cut goes on until it looks up.
+    quiet: () => until(async () => (await backends()).length <= pool.totalCount),
     read: async (prefix) => {
       const rows = await direct.ask<ModelRow & { key: string }>(READ, [prefix]);
       return new Map(rows.map(({ key, ...row }) => [key, row]));
@@ -75,18 +77,3 @@ SELECT substr(e.event_id, length($1) + 1) || ' ' || e.generation AS key,
     WHERE (a.source, a.event_id, a.generation) = (e.source, e.event_id, e.generation)
     ORDER BY a.attempt) AS logged
 FROM millrace.events e WHERE starts_with(e.event_id, $1)`;
-
-type Direct = Awaited<ReturnType<typeof openTestLedger>>;
-
-async function backends(direct: Direct): Promise<readonly number[]> {
-  const rows = await direct.ask<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()",
-    [NAME],
-  );
-  return rows.map(({ pid }) => pid);
-}
-
-/** A backend whose connection was cut goes on until it looks up. */
-async function untilQuiet(direct: Direct, pool: Pool): Promise<void> {
-  await until(async () => (await backends(direct)).length <= pool.totalCount);
-}

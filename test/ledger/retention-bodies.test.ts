@@ -1,9 +1,12 @@
 import type { EventKey } from "@millrace/core";
+import { createRetentionLedger } from "@millrace/ledger";
 import { describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, patient, statusOf } from "../support/ledger-fixture.ts";
+import { claim, statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
+import { attemptWith, holdOpen } from "./attempt-fixture.ts";
 
 const it = openForEach(openTestRetention);
 
@@ -17,16 +20,7 @@ const dayOf = async ({ eventId }: EventKey) =>
     )
   ).map(({ day }) => day);
 
-/** Holds up whoever moves bodies, when it has locked their events, until the returned is called. */
-async function holdUpMoves(): Promise<() => Promise<void>> {
-  const holder = await it.connect();
-  const name = (await it.partition(0)).name;
-  await holder.query(`BEGIN; LOCK TABLE millrace.${name} IN SHARE MODE`);
-  return async () => {
-    await holder.query("COMMIT");
-    holder.release();
-  };
-}
+const readBodies = () => holdOpen(it, "SELECT FROM millrace.bodies");
 
 describe("A move of bodies", () => {
   test("takes those of pending and failed events to today's partition, and no others", async () => {
@@ -44,6 +38,17 @@ describe("A move of bodies", () => {
     expect(await dayOf(done)).toEqual([old.day]);
     for (const key of [pending, failed, done]) expect(await it.bodyOf(key)).toBeDefined();
     expect(await it.retention.countEventsOf(old)).toBe(1);
+  });
+
+  test("goes on to the next day for as long as the event is not completed", async () => {
+    const key = await it.event("failed", 80);
+    const body = await it.bodyOf(key);
+    await it.retention.moveBodies(await it.partition(80));
+    // Forty days pass after the move.
+    await it.ageAll(40);
+    expect(await it.retention.countUnsettled(await it.partition(40))).toBe(1);
+    expect(await it.retention.moveBodies(await it.partition(40))).toMatchObject({ moved: 1 });
+    expect(await it.bodyOf(key)).toEqual(body);
   });
 
   test("takes a body that two generations share along with both, once", async () => {
@@ -76,15 +81,9 @@ describe("A move of bodies", () => {
     const key = await it.event("pending", 40);
     const number = await claim(it.ledger, { ...anEvent(), ...key });
     const old = await it.partition(40);
-    await it.ledger.claims.attempt(
-      key,
-      number,
-      async () => {
-        expect(await it.retention.moveBodies(old)).toEqual({ found: 1, moved: 0, bytes: 0 });
-        return "handled";
-      },
-      patient(),
-    );
+    await attemptWith(it.ledger, [key, number], async () => {
+      expect(await it.retention.moveBodies(old)).toEqual({ found: 1, moved: 0, bytes: 0 });
+    });
     expect(await it.retention.moveBodies(old)).toMatchObject({ found: 0 });
   });
 
@@ -98,20 +97,16 @@ describe("A move of bodies", () => {
   test("lets a reader, a handler and a retry find the body while it is under way", async () => {
     const [pending, failed] = [await it.event("pending", 40), await it.event("failed", 40)];
     const number = await claim(it.ledger, { ...anEvent(), ...pending });
-    const letGo = await holdUpMoves();
+    // It holds up the move when that has locked its events.
+    const { name } = await it.partition(0);
+    const letGo = await holdOpen(it, `LOCK TABLE millrace.${name} IN SHARE MODE`);
     const moving = it.retention.moveBodies(await it.partition(40));
     await it.untilBlocked();
     expect(await it.bodyOf(pending)).toBeDefined();
     let seen: Uint8Array | undefined;
-    const handling = it.ledger.claims.attempt(
-      pending,
-      number,
-      (_tx, { body }) => {
-        seen = body;
-        return Promise.resolve("handled");
-      },
-      patient(),
-    );
+    const handling = attemptWith(it.ledger, [pending, number], (_tx, { body }) => {
+      seen = body;
+    });
     const retrying = it.ledger.retries.retryMany([failed]);
     await it.untilBlocked(3);
     await letGo();
@@ -142,5 +137,93 @@ describe("A replay of an event of another day", () => {
     expect(await it.retention.detach(old)).toBe("detached");
     expect(await it.bodyOf({ ...key, generation: 0 })).toBeUndefined();
     expect(await it.bodyOf({ ...key, generation: 1 })).toEqual(body);
+  });
+});
+
+describe("The partitions of bodies", () => {
+  test("are told with their age by the database's clock, oldest first", async () => {
+    const day = await it.makeDay(40);
+    const all = await it.retention.partitions();
+    expect(all[0]).toMatchObject({ day, ageDays: 40, state: "attached" });
+    expect(all.slice(1).map(({ ageDays }) => ageDays)).toEqual(
+      Array.from({ length: 15 }, (_, ahead) => 0 - ahead),
+    );
+    expect(all[0]?.bytes).toBeGreaterThan(0);
+  });
+});
+
+describe("A drop of a day", () => {
+  test("waits for who reads bodies, and is in the way of nobody who comes after", async () => {
+    await it.event("completed", 40);
+    const old = await it.partition(40);
+    const patientOne = createRetentionLedger({ pool: it.pool });
+    const key = await it.event("pending");
+    const number = await claim(it.ledger, { ...anEvent(), ...key });
+    let detached = false;
+    let dropping: Promise<unknown> = Promise.resolve();
+    const handling = attemptWith(it.ledger, [key, number], async () => {
+      dropping = patientOne.detach(old).then((answer) => (detached = answer === "detached"));
+      await it.untilBlocked();
+      await it.event("completed");
+      expect(detached).toBe(false);
+    });
+    expect(await handling).toBe("completed");
+    await dropping;
+    expect(detached).toBe(true);
+  });
+
+  test("that was given up half-way says so, and the next one goes on from there", async () => {
+    const done = await it.event("completed", 40);
+    const endRead = await readBodies();
+    expect(await it.retention.detach(await it.partition(40))).toBe("busy");
+    expect(await it.partition(40)).toMatchObject({ state: "detaching" });
+    expect(await it.retention.detach(await it.partition(40))).toBe("busy");
+    await endRead();
+    expect(await it.retention.detach(await it.partition(40))).toBe("detached");
+    const out = await it.partition(40);
+    expect(out.state).toBe("detached");
+    expect(await it.retention.detach(out)).toBe("detached");
+    expect(await it.retention.countEventsOf(out)).toBe(1);
+    expect(await it.retention.drop(out)).toBe("dropped");
+    expect(await it.retention.drop(out)).toBe("dropped");
+    await expect(it.partition(40)).rejects.toThrow(/Cannot find/);
+    expect(await statusOf(it, done)).toBe("completed");
+  });
+
+  test("ends at once when it is stopped", async () => {
+    await it.makeDay(40);
+    const endRead = await readBodies();
+    const stop = new AbortController();
+    const waiting = createRetentionLedger({ pool: it.pool }).detach(
+      await it.partition(40),
+      stop.signal,
+    );
+    await it.untilBlocked();
+    stop.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+    await endRead();
+  });
+});
+
+describe("Work that one process may do at a time", () => {
+  test("is refused to a second one until the first has ended, or has lost its lease", async () => {
+    const other = createRetentionLedger({ pool: it.pool });
+    const answer = await it.retention.withLeadership(async (signal) => {
+      expect(await other.withLeadership(() => Promise.resolve(1))).toEqual({ kind: "taken" });
+      await it.ask(
+        `UPDATE millrace.leaders SET holder = 'another', expires_at = clock_timestamp() + interval '5 s'`,
+      );
+      await until(() => signal.aborted);
+      return signal.reason as unknown;
+    });
+    expect(answer).toMatchObject({
+      kind: "done",
+      value: { message: expect.stringMatching(/another process may lead/) },
+    });
+    const taken = await until(async () => {
+      const result = await other.withLeadership(() => Promise.resolve(1));
+      return result.kind === "done" && result;
+    });
+    expect(taken.value).toBe(1);
   });
 });

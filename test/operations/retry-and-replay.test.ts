@@ -1,0 +1,205 @@
+import { replayEvent, retryEvent } from "@millrace/operations";
+import { expect, test } from "vitest";
+import { onOneBackend } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
+import { key, openTestStores } from "../support/stores-fixture.ts";
+import { until } from "../support/until.ts";
+
+onOneBackend("an event of a person", (prepare, backend) => {
+  const stores = openForAll(async () => openTestStores(await prepare()));
+
+  const retry = (eventId: string) => retryEvent(stores, key(eventId));
+  const replay = (eventId: string, generation?: number) =>
+    replayEvent(stores, { source: "acme", eventId, generation });
+  const skipped = (reason: string) => ({ kind: "skipped", reason });
+  const queue = () => {
+    const found = stores.queues.queues.get("acme");
+    if (found === undefined) throw new Error("Cannot find the queue of acme");
+    return found;
+  };
+  const generationsOf = async (eventId: string) =>
+    (await stores.ledger.reads.findEvent({ source: "acme", eventId }))?.generations ?? [];
+  const enqueuedAt = async (eventId: string) => {
+    const [row] = await stores.ask<{ at: Date | null }>(
+      "SELECT enqueued_at AS at FROM millrace.events WHERE event_id = $1 ORDER BY generation DESC",
+      [eventId],
+    );
+    return row?.at;
+  };
+
+  /** Runs workers until no generation of the event is pending; gives what they ran. */
+  async function settles(eventId: string): Promise<unknown[]> {
+    const ran: unknown[] = [];
+    await stores.work(
+      (event) => void (event.id === eventId && ran.push([event.generation, event.payload])),
+      () =>
+        until(async () => {
+          const generations = await generationsOf(eventId);
+          return generations.length > 0 && generations.every(({ status }) => status !== "pending");
+        }),
+    );
+    return ran;
+  }
+  const completes = async (eventId: string, generation = 0) =>
+    expect(await settles(eventId)).toEqual([[generation, { id: eventId }]]);
+
+  async function complete(eventId: string): Promise<void> {
+    await stores.take(eventId);
+    await settles(eventId);
+  }
+
+  test("that has failed is retried: it is pending, its job waits, and it completes", async () => {
+    await stores.fail("evt_plain_1");
+    expect(await stores.row("evt_plain_1")).toMatchObject({ status: "failed", attempts: 1 });
+    // Without a generation, the latest is meant.
+    const latest = { source: "acme", eventId: "evt_plain_1" };
+    expect(await retryEvent(stores, latest)).toEqual({ kind: "retried" });
+    expect((await stores.row("evt_plain_1"))?.status).toBe("pending");
+    expect((await stores.job("evt_plain_1"))?.state).toBe("waiting");
+    await completes("evt_plain_1");
+    expect(await stores.row("evt_plain_1")).toMatchObject({ attempts: 2, outcome: "handled" });
+  });
+
+  test.each(["evt_gone_1", "gone|évènement 1"])(
+    "whose job is gone gets it again under the same ID by a retry: %j",
+    async (eventId) => {
+      await stores.fail(eventId);
+      const { jobId } = (await stores.job(eventId)) ?? {};
+      await queue().remove(jobId ?? "");
+      expect(await retry(eventId)).toEqual({ kind: "retried" });
+      expect(await stores.job(eventId)).toMatchObject({ jobId, state: "waiting" });
+      expect((await stores.job(eventId))?.event?.body).toBeUndefined();
+      await completes(eventId);
+    },
+  );
+
+  test.each([false, true])(
+    "whose earlier retry died between the ledger and the queue is retried: its job is gone: %j",
+    async (isGone) => {
+      const eventId = `evt_died_${isGone}`;
+      await stores.fail(eventId);
+      await stores.ledger.retries.retryMany([key(eventId)]);
+      if (isGone) await queue().remove(eventId);
+      expect(await retry(eventId)).toEqual({ kind: "retried" });
+      await completes(eventId);
+    },
+  );
+
+  test("that did not fail, that nobody knows, or that only the queue has is not retried, and it says so", async () => {
+    await stores.take("evt_done_1");
+    expect(await retry("evt_done_1")).toEqual(skipped("not_failed"));
+    await completes("evt_done_1");
+    expect(await retry("evt_done_1")).toEqual(skipped("not_failed"));
+    expect((await stores.job("evt_done_1"))?.state).toBe("completed");
+    for (const eventId of ["evt_nobody_1", "a\0b"]) {
+      expect(await retry(eventId)).toEqual(skipped("not_found"));
+    }
+    const stranger = { ...key("evt_x_1"), source: "stranger" };
+    expect(await retryEvent(stores, stranger)).toEqual(skipped("unknown_source"));
+    await queue().add("forged", { no: "envelope" }, { jobId: "evt_forged_1" });
+    await stores.work(
+      () => {},
+      () => until(async () => (await stores.job("evt_forged_1"))?.state === "failed"),
+    );
+    expect(await retry("evt_forged_1")).toEqual(skipped("only_in_queue"));
+    expect((await stores.job("evt_forged_1"))?.state).toBe("failed");
+  });
+
+  test("that is retried before the worker could tell the queue of the failure is not lost", async () => {
+    await stores.take("evt_race_1");
+    let runs = 0;
+    let tell = () => {};
+    const told = new Promise<void>((resolve) => (tell = resolve));
+    await stores.work(
+      () => {
+        runs += 1;
+        if (runs === 1) throw new Error("the switch is off");
+      },
+      async () => {
+        await until(async () => (await stores.row("evt_race_1"))?.status === "failed");
+        expect((await stores.job("evt_race_1"))?.state).toBe("active");
+        const retried = retry("evt_race_1");
+        await until(async () => (await stores.row("evt_race_1"))?.status === "pending");
+        tell();
+        expect(await retried).toEqual({ kind: "retried" });
+        await until(async () => (await stores.row("evt_race_1"))?.status === "completed");
+      },
+      () => told,
+    );
+    expect(runs).toBe(2);
+  });
+
+  test("that two people retry at once runs once more", async () => {
+    await stores.fail("evt_two_1");
+    const results = await Promise.all([retry("evt_two_1"), retry("evt_two_1")]);
+    expect(results).toContainEqual({ kind: "retried" });
+    await completes("evt_two_1");
+    expect((await stores.row("evt_two_1"))?.attempts).toBe(2);
+  });
+
+  test.each(["evt_again_1", "again|évènement 1"])(
+    "that has completed runs once more by a replay, as generation 1: %j",
+    async (eventId) => {
+      await complete(eventId);
+      const before = await stores.row(eventId);
+      expect(await replay(eventId)).toEqual({ kind: "replayed", generation: 1 });
+      expect(await enqueuedAt(eventId)).toBeInstanceOf(Date);
+      const job = await stores.queues.findJob({ ...key(eventId), generation: 1 });
+      expect(job).toMatchObject({ jobId: expect.stringMatching(/^g1-/), state: "waiting" });
+      expect(job?.event?.body).toBeUndefined();
+      await completes(eventId, 1);
+      expect(await stores.row(eventId)).toEqual(before);
+      expect(await generationsOf(eventId)).toMatchObject([
+        { generation: 0, status: "completed", attempts: 1 },
+        { generation: 1, status: "completed", attempts: 1 },
+      ]);
+      expect(await replay(eventId, 0)).toEqual(skipped("superseded"));
+    },
+  );
+
+  test("that is not replayed says why", async () => {
+    expect(await replay("evt_nobody_1")).toEqual(skipped("not_found"));
+    const stranger = { source: "stranger", eventId: "evt_x_1" };
+    expect(await replayEvent(stores, stranger)).toEqual(skipped("unknown_source"));
+  });
+
+  test("is replayed although the queue still has an ended job of that generation", async () => {
+    await complete("evt_restored_1");
+    await replay("evt_restored_1");
+    await settles("evt_restored_1");
+    // The database was restored from a moment before.
+    await stores.ask(
+      "DELETE FROM millrace.events WHERE event_id = 'evt_restored_1' AND generation = 1",
+    );
+    expect(await replay("evt_restored_1")).toEqual({ kind: "replayed", generation: 1 });
+    await completes("evt_restored_1", 1);
+  });
+
+  test.runIf(backend === "redis")("does not change while the queue is away", async () => {
+    await complete("evt_away_1");
+    await stores.fail("evt_away_2");
+    await stores.servers.redis?.kill();
+    const unreachable = { code: "redis_unreachable" };
+    await expect(replay("evt_away_1")).rejects.toMatchObject(unreachable);
+    await expect(retry("evt_away_2")).rejects.toMatchObject(unreachable);
+    expect(await generationsOf("evt_away_1")).toHaveLength(1);
+    expect((await stores.row("evt_away_2"))?.status).toBe("failed");
+    await stores.servers.redis?.restart();
+    await until(() => stores.queues.ping().then(() => true));
+    expect(await replay("evt_away_1")).toMatchObject({ kind: "replayed" });
+    expect(await retry("evt_away_2")).toEqual({ kind: "retried" });
+    await completes("evt_away_2");
+  });
+
+  test("whose replay the queue did not take stays pending without a job, and it says so", async () => {
+    await complete("evt_refused_1");
+    const queues = { ...stores.queues, enqueue: () => Promise.resolve([new Error("no room")]) };
+    const refused = replayEvent(
+      { ...stores, queues },
+      { source: "acme", eventId: "evt_refused_1" },
+    );
+    await expect(refused).rejects.toThrow("no room");
+    expect(await generationsOf("evt_refused_1")).toMatchObject([{}, { status: "pending" }]);
+    expect(await enqueuedAt("evt_refused_1")).toBeNull();
+  });
+});
