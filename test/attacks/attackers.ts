@@ -7,9 +7,7 @@ const PROCESS = fileURLToPath(new URL("attackers-process.mjs", import.meta.url))
 
 /** Connections that say the same over and over: each that was ended is opened anew, until the test ends. */
 export interface Attackers {
-  /** How many connections the other side has ended. */
   ended(): number;
-  /** The statuses that came back. */
   readonly statuses: ReadonlySet<number>;
 }
 
@@ -29,7 +27,6 @@ export interface Attack {
   readonly pauseMs?: number;
 }
 
-/** Begins an attack in a process of its own. */
 export function startAttackers(port: number, attack: Attack): Attackers {
   const { kind, source, connections, bytes = 0, spreadMs = 0, pauseMs = 0 } = attack;
   const framing = kind === "cut-up" ? "transfer-encoding: chunked" : `content-length: ${bytes}`;

@@ -70,12 +70,10 @@ afterAll(async () => {
   await servers?.stop();
 });
 
-/** Runs a statement as a role could. */
 const as = (login: Login, text: string) => queryOnce(servers.databaseUrl(login), text);
 const asSuperuser = (text: string) => queryOnce(servers.postgres.url, text);
 const codeOf = (error: { code?: unknown }) => error.code;
 
-/** Which of the statements are not refused. */
 async function allowed(login: Login, statements: readonly string[]): Promise<readonly string[]> {
   const answers = statements.map((statement) => as(login, statement).then(() => "done", codeOf));
   const codes = await Promise.all(answers);

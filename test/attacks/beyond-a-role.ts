@@ -8,7 +8,6 @@ const AUDIT = [
   "truncate millrace.audit",
 ];
 
-/** Statements that each login is refused. */
 export const REFUSALS: Readonly<Record<Login, readonly string[]>> = {
   ingress: [
     ...AUDIT,

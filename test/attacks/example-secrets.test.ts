@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
-import { startRole } from "../support/millrace-process.ts";
+import { expect, test } from "vitest";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
 // Somebody deploys the compose file with the secrets that it was shown with: everybody knows them.
@@ -44,27 +43,6 @@ test.each([
   expect([...stderr.matchAll(/^ {2}(\w+): /gm)].map(([, name]) => name)).toEqual(names);
   expect(stderr).toContain("openssl rand -hex");
   expect(stdout + stderr).not.toMatch(/change-me/i);
-});
-
-test("a start on this machine alone takes an example, and in production it does not", async () => {
-  const ingress = {
-    ...(await example("ingress")),
-    MILLRACE_CONFIG: STORE_CONFIG,
-    INGRESS_PORT: "0",
-  };
-  const stores = { DATABASE_URL: "", REDIS_URL: "redis://127.0.0.1:1" };
-  const local = { ...ingress, ...stores, HOST: "127.0.0.1" };
-  const role = await startRole("ingress", local);
-  onTestFinished(async () => void (await role.end()));
-  expect((await fetch(`${role.url}/healthz`)).status).toBe(200);
-  for (const over of [
-    { NODE_ENV: "production" },
-    { HOST: "0.0.0.0" },
-    { REDIS_URL: "redis://redis.internal:6379" },
-  ]) {
-    const { code, stderr } = await millrace(["ingress"], { env: { ...local, ...over } });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("(example_secret)")]);
-  }
 });
 
 test("`start` refuses them before it starts anything", async () => {

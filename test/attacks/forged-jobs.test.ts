@@ -15,7 +15,6 @@ import { startJobForger } from "./job-forger.ts";
 
 // Somebody can write to Redis, and has no key: what they write is not run, and never becomes a row.
 
-/** What a handler was given. */
 interface Handled {
   readonly id: string;
   readonly generation: number;

@@ -4,7 +4,6 @@ import { SECRETS } from "../support/pipeline.ts";
 
 /** What became of good deliveries that were sent one after the other over four connections. */
 export interface Delivered {
-  /** How many answers each status has. */
   readonly statuses: Readonly<Record<number, number>>;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -44,7 +43,6 @@ export async function deliverGood(
   return { statuses, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
-/** What a test prints of a quiet run and one under attack. */
 export function compare(what: string, quiet: Delivered, attacked: Delivered): string {
   const times = ({ p50Ms, p99Ms }: Delivered) =>
     `p50 ${p50Ms.toFixed(1)} p99 ${p99Ms.toFixed(1)} ms`;

@@ -7,10 +7,8 @@ import { until } from "../support/until.ts";
 
 /** A running stack whose jobs are signed, and somebody who can write to its Redis and has no key. */
 export interface JobForger extends Stack {
-  /** The metrics of its worker. */
   metrics(): Promise<string>;
   restartWorker(queueKey: string): Promise<void>;
-  /** Adds a job past everything that signs. */
   add(data: unknown, jobId: string, source?: string): Promise<void>;
   /** Lets somebody edit the job of a delivery before any worker takes it. */
   edit(
@@ -21,7 +19,6 @@ export interface JobForger extends Stack {
   ): Promise<void>;
   /** Gives Redis as somebody without a key may use it. */
   redis<T>(use: (client: Redis) => Promise<T>): Promise<T>;
-  /** Why a job has failed, once it has ended. */
   failedReason(jobId: string, source?: string): Promise<string | undefined>;
   rowsOf(eventId: string): Promise<readonly EventRow[]>;
   /** Waits until a generation of the event has the status. */

@@ -27,7 +27,6 @@ function story(onRedis: boolean): void {
   let ingress: RoleInProcess;
   let dashboard: RoleInProcess;
 
-  /** Runs a command with the login of a role. */
   function run(login: Login, ...args: string[]): Promise<Outcome> {
     return millrace(args, { env: { ...pipeline.env, ...variablesOf(login) } });
   }

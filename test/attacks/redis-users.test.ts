@@ -5,7 +5,6 @@ import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 
 // What the users of infra/redis/users.acl may not. What they may is shown by the story in least-privilege.test.ts.
 
-/** How Redis says that a user may not. */
 const REFUSED_BY_REDIS = /NOPERM|not allowed|The user executing the script/;
 
 /** Commands about the server, and about keys that are not of a queue. */
@@ -41,7 +40,6 @@ describeOnRedis("a role that has its own user in Redis", () => {
   });
   afterAll(() => redis?.stop());
 
-  /** What each command comes to. */
   async function answersTo(user: (typeof USERS)[number], commands: readonly string[]) {
     const client = new Redis(redisUrlOf(redis, user), { maxRetriesPerRequest: 0 });
     const answers = commands.map(async (command) => {

@@ -24,14 +24,12 @@ export const SQL_CONFIG = {
 
 let sent = 0;
 
-/** Sends an event; gives its id. */
 export async function send({ ingress }: Stack, type: string, data: Statements = {}) {
   const id = `evt_${(sent += 1)}_1`;
   await post(ingress.url, { id, type, data });
   return id;
 }
 
-/** Sends an event, and waits until it has ended. */
 export async function settle(
   stack: Stack,
   type: string,

@@ -62,7 +62,6 @@ interface Way {
 
 const CHALLENGE = "hub.mode=subscribe&hub.challenge=1&hub.verify_token=wrong-token";
 
-/** Ways to send a delivery. */
 const WAYS: Readonly<Record<string, Way>> = {
   "a small body": { body: '{"id":"evt_1","type":"thing.happened"}' },
   "a body of 70 kB": { body: JSON.stringify({ id: "evt_1", text: "x".repeat(70_000) }) },
@@ -103,7 +102,6 @@ describe("a name that is not configured", () => {
     }
   }
 
-  /** What a name answers to each way with each head. */
   const answersOf = (name: string, way: Way) =>
     Promise.all(HEADS.map((head) => answerTo(name, head, way)));
 

@@ -1,72 +1,62 @@
 import { readFile } from "node:fs/promises";
 import { createLedger } from "@millrace/ledger";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
-import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
-import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres } from "../support/backends.ts";
+import { describeInBrowser } from "../support/browser.ts";
 import { aJob, anEvent } from "../support/events.ts";
 import { failure } from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
+import { useStorePage } from "./store-page.ts";
 
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
 describeInBrowser("an event on the ledger's page", () => {
-  let store: RunningStore;
-  let browser: Browser;
+  const on = useStorePage();
   beforeAll(async () => {
-    store = await startStore(await onPostgres());
-    browser = await openBrowser();
-    await store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
-    const pigeon = ["--set", "payload.carrier=pigeon"];
-    await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await store?.stop();
+    await on.store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
+    await on.shipByPigeon("--id", "evt_order_1");
   });
 
   test("its payload is set out, searched and copied", async () => {
     const permissions = ["clipboard-read", "clipboard-write"];
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl, {
-      permissions,
-    });
-    await page.goto(FAILED);
-    const payload = page.getByRole("region", { name: "Payload" });
-    const search = payload.getByLabel("Search the payload");
-    await search.fill("ORDER_");
-    await payload.getByText(/^1 of \d+$/).waitFor();
-    await search.press("Enter");
-    await payload.getByText(/^2 of \d+$/).waitFor();
-    await search.fill("no such text");
-    await payload.getByText("No matches").waitFor();
-    await payload.getByRole("button", { name: "Copy the payload" }).click();
-    await page.getByText("Copied the payload.").waitFor();
-    const copied: unknown = JSON.parse(await page.evaluate("navigator.clipboard.readText()"));
-    expect(copied).toMatchObject({ event_id: "evt_order_1", payload: { carrier: "pigeon" } });
-    expectQuiet();
-    await close();
+    await on.inTab(
+      async (page) => {
+        await page.goto(FAILED);
+        const payload = page.getByRole("region", { name: "Payload" });
+        const search = payload.getByLabel("Search the payload");
+        await search.fill("ORDER_");
+        await payload.getByText(/^1 of \d+$/).waitFor();
+        await search.press("Enter");
+        await payload.getByText(/^2 of \d+$/).waitFor();
+        await search.fill("no such text");
+        await payload.getByText("No matches").waitFor();
+        await payload.getByRole("button", { name: "Copy the payload" }).click();
+        await page.getByText("Copied the payload.").waitFor();
+        const copied: unknown = JSON.parse(await page.evaluate("navigator.clipboard.readText()"));
+        expect(copied).toMatchObject({ event_id: "evt_order_1", payload: { carrier: "pigeon" } });
+      },
+      { permissions },
+    );
   });
 
   test("a replay of it is a generation of its own, and the first stays to be seen", async () => {
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-    await page.goto("/event?source=hookmesh&id=evt_user_1");
-    await page.getByText("Completed by attempt 1").waitFor();
-    await page.getByRole("button", { name: "Replay…" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
-    await page.getByText("Replayed as generation 1.").waitFor();
-    await page.waitForURL(/generation=1$/);
-    const generations = page.getByRole("region", { name: "Generations" });
-    await generations.getByText("completed").nth(1).waitFor();
-    await generations.getByRole("link", { name: "0 (as received)" }).click();
-    await page.getByText("Generation 1 is the latest").waitFor();
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      await page.goto("/event?source=hookmesh&id=evt_user_1");
+      await page.getByText("Completed by attempt 1").waitFor();
+      await page.getByRole("button", { name: "Replay…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Replay", exact: true }).click();
+      await page.getByText("Replayed as generation 1.").waitFor();
+      await page.waitForURL(/generation=1$/);
+      const generations = page.getByRole("region", { name: "Generations" });
+      await generations.getByText("completed").nth(1).waitFor();
+      await generations.getByRole("link", { name: "0 (as received)" }).click();
+      await page.getByText("Generation 1 is the latest").waitFor();
+    });
   });
 
   test("that waits says until when, and why", async () => {
-    const ledger = createLedger({ pool: store.database });
+    const ledger = createLedger({ pool: on.store.database });
     const waiting = anEvent({ source: "hookmesh", eventId: "evt_waits_1" });
     await ledger.intake.accept([waiting]);
     await ledger.intake.markEnqueued([waiting]);
@@ -76,29 +66,28 @@ describeInBrowser("an event on the ledger's page", () => {
       ...{ code: "retry_later", message: "RetryLater: The carrier is closed" },
       ...{ counts: false, afterMs: 4_000_000 },
     });
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-    await page.goto("/?status=pending");
-    await page.getByText("waits, next attempt in 1 h").waitFor();
-    // Its error is in sight without scrolling sideways, at 1,280 px.
-    const list = "document.querySelector('.list .scroll')";
-    expect(await page.evaluate(`${list}.scrollWidth - ${list}.clientWidth`)).toBe(0);
-    await page.getByRole("link", { name: "evt_waits_1" }).click();
-    const timeline = page.getByRole("region", { name: "Timeline" });
-    await timeline.getByText("Attempt 1 asked to wait").waitFor();
-    await timeline.getByText("Waits, as its handler asked").waitFor();
-    await timeline.getByText("until").getByText("in 1 h").waitFor();
-    await expectAccessible(page, "an event that waits");
-    await page.getByRole("button", { name: "Give up…" }).click();
-    await page.getByLabel("Reason").fill("The carrier is gone");
-    await page.getByRole("button", { name: "Give up", exact: true }).click();
-    await page.getByText("Given up: the event is failed.").waitFor();
-    await timeline.getByText("Failed for good").waitFor();
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      await page.goto("/?status=pending");
+      await page.getByText("waits, next attempt in 1 h").waitFor();
+      // Its error is in sight without scrolling sideways, at 1,280 px.
+      const list = "document.querySelector('.list .scroll')";
+      expect(await page.evaluate(`${list}.scrollWidth - ${list}.clientWidth`)).toBe(0);
+      await page.getByRole("link", { name: "evt_waits_1" }).click();
+      const timeline = page.getByRole("region", { name: "Timeline" });
+      await timeline.getByText("Attempt 1 asked to wait").waitFor();
+      await timeline.getByText("Waits, as its handler asked").waitFor();
+      await timeline.getByText("until").getByText("in 1 h").waitFor();
+      await expectAccessible(page, "an event that waits");
+      await page.getByRole("button", { name: "Give up…" }).click();
+      await page.getByLabel("Reason").fill("The carrier is gone");
+      await page.getByRole("button", { name: "Give up", exact: true }).click();
+      await page.getByText("Given up: the event is failed.").waitFor();
+      await timeline.getByText("Failed for good").waitFor();
+    });
   });
 
   test("a large body is read in parts, once, however often the event is looked at again", async () => {
-    const ledger = createLedger({ pool: store.database });
+    const ledger = createLedger({ pool: on.store.database });
     // One line of JSON, as senders write it.
     const body = Buffer.from(
       JSON.stringify({ items: Array.from({ length: 60_000 }, (_, n) => n) }),
@@ -106,50 +95,48 @@ describeInBrowser("an event on the ledger's page", () => {
     const large = anEvent({ source: "hookmesh", eventId: "evt_large_1", body });
     await ledger.intake.accept([large]);
     await ledger.intake.markEnqueued([large]);
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-    const countOf = (end: string) => asked.filter((pathname) => pathname.endsWith(end)).length;
-    await page.goto("/event?source=hookmesh&id=evt_large_1");
-    const payload = page.getByRole("region", { name: "Payload" });
-    await payload.getByText("The first 262,144 of").waitFor();
-    await payload.getByRole("button", { name: "Show more" }).click();
-    await payload.getByRole("button", { name: "Copy the payload" }).waitFor();
-    // It is pending, so the event is asked for every 3 s: without its body.
-    const before = countOf("evt_large_1");
-    await until(() => countOf("evt_large_1") >= before + 2);
-    expect(countOf("/body")).toBe(2);
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      payload.getByRole("link", { name: "Download" }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe("hookmesh-evt_large_1.bin");
-    expect((await readFile(await download.path())).equals(body)).toBe(true);
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      const countOf = (end: string) => asked.filter((pathname) => pathname.endsWith(end)).length;
+      await page.goto("/event?source=hookmesh&id=evt_large_1");
+      const payload = page.getByRole("region", { name: "Payload" });
+      await payload.getByText("The first 262,144 of").waitFor();
+      await payload.getByRole("button", { name: "Show more" }).click();
+      await payload.getByRole("button", { name: "Copy the payload" }).waitFor();
+      // It is pending, so the event is asked for every 3 s: without its body.
+      const before = countOf("evt_large_1");
+      await until(() => countOf("evt_large_1") >= before + 2);
+      expect(countOf("/body")).toBe(2);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        payload.getByRole("link", { name: "Download" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe("hookmesh-evt_large_1.bin");
+      expect((await readFile(await download.path())).equals(body)).toBe(true);
+    });
   });
 
   test("that came more than once lists its deliveries", async () => {
     for (let times = 0; times < 2; times += 1) {
-      await store.command("send", "hookmesh", "user.created", "--id", "evt_again_1");
+      await on.store.command("send", "hookmesh", "user.created", "--id", "evt_again_1");
     }
     // It is noted behind the answer, and the page asks for a settled event every 15 s.
     await until(async () => {
       const text = "select from millrace.deliveries where event_id = 'evt_again_1'";
-      return (await store.database.query(text)).rowCount === 1;
+      return (await on.store.database.query(text)).rowCount === 1;
     });
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-    await page.goto("/event?source=hookmesh&id=evt_again_1");
-    const deliveries = page.getByRole("region", { name: "Deliveries" });
-    await deliveries.getByText("Delivered 2 times").waitFor();
-    expect(await deliveries.getByRole("listitem").count()).toBe(2);
-    await expectAccessible(page, "an event with deliveries");
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      await page.goto("/event?source=hookmesh&id=evt_again_1");
+      const deliveries = page.getByRole("region", { name: "Deliveries" });
+      await deliveries.getByText("Delivered 2 times").waitFor();
+      expect(await deliveries.getByRole("listitem").count()).toBe(2);
+      await expectAccessible(page, "an event with deliveries");
+    });
   });
 
   test("whose answer one panel cannot show keeps the other panels, and can be run again", async () => {
-    const { page, close } = await openTab(browser, store.dashboardUrl);
+    const { page, close } = await on.open();
     await page.route(/api\/events\/hookmesh\/evt_order_1\?/, async (route) => {
       const answer = await route.fetch();
       await route.fulfill({ json: { ...(await answer.json()), conflicts: 5, deliveries: null } });
@@ -165,90 +152,87 @@ describeInBrowser("an event on the ledger's page", () => {
   });
 
   test("is reached, and run again, with nothing but a keyboard", async () => {
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-    await page.goto("/?status=failed");
-    await page.getByRole("link", { name: "evt_order_1" }).waitFor();
-    await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Skip to the content");
-    await page.keyboard.press("Enter");
-    await tabTo(page, "evt_order_1");
-    await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Retry…" }).waitFor();
-    await tabTo(page, "Retry…");
-    await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("Retry…");
-    await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await page.keyboard.type("by hand");
-    expect(await page.getByLabel("Reason").inputValue()).toBe("by hand");
-    await tabTo(page, "Retry");
-    await page.keyboard.press("Enter");
-    await page.getByText("Retried: the event is pending again.").waitFor();
-    // Nothing was fixed: it fails once more, for the same cause.
-    const steps = page.getByRole("region", { name: "Timeline" }).getByRole("listitem");
-    await steps.filter({ hasText: "Attempt 2 failed" }).waitFor();
-    const told = (await steps.allTextContents()).join("\n");
-    expect(told).toMatch(/Attempt 1 failed[^]*Retry by [^]*by hand[^]*Attempt 2 failed/);
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      await page.goto("/?status=failed");
+      await page.getByRole("link", { name: "evt_order_1" }).waitFor();
+      await page.keyboard.press("Tab");
+      expect(await focused(page)).toBe("Skip to the content");
+      await page.keyboard.press("Enter");
+      await tabTo(page, "evt_order_1");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Retry…" }).waitFor();
+      await tabTo(page, "Retry…");
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await focused(page)).toBe("Retry…");
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.type("by hand");
+      expect(await page.getByLabel("Reason").inputValue()).toBe("by hand");
+      await tabTo(page, "Retry");
+      await page.keyboard.press("Enter");
+      await page.getByText("Retried: the event is pending again.").waitFor();
+      // Nothing was fixed: it fails once more, for the same cause.
+      const steps = page.getByRole("region", { name: "Timeline" }).getByRole("listitem");
+      await steps.filter({ hasText: "Attempt 2 failed" }).waitFor();
+      const told = (await steps.allTextContents()).join("\n");
+      expect(told).toMatch(/Attempt 1 failed[^]*Retry by [^]*by hand[^]*Attempt 2 failed/);
+    });
   });
 
   test.each(["light", "dark"] as const)("axe finds nothing serious in the %s", async (scheme) => {
     const options = { colorScheme: scheme };
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl, options);
-    await page.goto("/");
-    await page.getByRole("link", { name: "evt_user_1" }).first().waitFor();
-    await page.locator(".recharts-surface").nth(1).waitFor();
-    await expectAccessible(page, "the list");
-    await page.getByRole("button", { name: "Replay…" }).click();
-    await page.getByText("would be replayed").waitFor();
-    await expectAccessible(page, "a dialog");
-    await page.goto(FAILED);
-    await page.getByText('Unknown carrier "pigeon"').first().waitFor();
-    await page.getByLabel("Search the payload").fill("order");
-    await expectAccessible(page, "an event");
-    await page.goto("/audit");
-    await page.getByRole("heading", { name: "Audit" }).waitFor();
-    await expectAccessible(page, "the audit");
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      await page.goto("/");
+      await page.getByRole("link", { name: "evt_user_1" }).first().waitFor();
+      await page.locator(".recharts-surface").nth(1).waitFor();
+      await expectAccessible(page, "the list");
+      await page.getByRole("button", { name: "Replay…" }).click();
+      await page.getByText("would be replayed").waitFor();
+      await expectAccessible(page, "a dialog");
+      await page.goto(FAILED);
+      await page.getByText('Unknown carrier "pigeon"').first().waitFor();
+      await page.getByLabel("Search the payload").fill("order");
+      await expectAccessible(page, "an event");
+      await page.goto("/audit");
+      await page.getByRole("heading", { name: "Audit" }).waitFor();
+      await expectAccessible(page, "the audit");
+    }, options);
   });
 
   test("a window of 400 px scrolls downwards alone", async () => {
     const options = { viewport: { width: 400, height: 800 } };
-    const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl, options);
-    for (const [path, text] of [
-      ["/", "evt_user_1"],
-      [FAILED, 'Unknown carrier "pigeon"'],
-      ["/audit", "Audit"],
-      ["/?last=1h&status=pending&q=none", "No matching events"],
-    ] as const) {
-      await page.goto(path);
-      await page.getByText(text).first().waitFor();
-      await page.getByRole("navigation", { name: "Main" }).waitFor();
-      const width = await page.evaluate("document.documentElement.scrollWidth");
-      expect([path, width]).toEqual([path, 400]);
-    }
-    // The lines of a failed event, by where its cells begin.
-    await page.goto("/?status=failed");
-    await page.getByText('Unknown carrier "pigeon"').waitFor();
-    const lines = await page
-      .locator("tr.failed")
-      .filter({ hasText: "evt_order_1" })
-      .evaluate((row) => {
-        const cells = [...row.querySelectorAll("td, .badge")].map((cell) =>
-          cell.getBoundingClientRect(),
-        );
-        const tall = cells.filter(({ height }) => height > 0);
-        return { cells: tall.length, height: row.getBoundingClientRect().height };
-      });
-    expect(lines.cells).toBeGreaterThan(5);
-    expect(lines.height).toBeLessThan(80);
-    expectQuiet();
-    await close();
+    await on.inTab(async (page) => {
+      for (const [path, text] of [
+        ["/", "evt_user_1"],
+        [FAILED, 'Unknown carrier "pigeon"'],
+        ["/audit", "Audit"],
+        ["/?last=1h&status=pending&q=none", "No matching events"],
+      ] as const) {
+        await page.goto(path);
+        await page.getByText(text).first().waitFor();
+        await page.getByRole("navigation", { name: "Main" }).waitFor();
+        const width = await page.evaluate("document.documentElement.scrollWidth");
+        expect([path, width]).toEqual([path, 400]);
+      }
+      // The lines of a failed event, by where its cells begin.
+      await page.goto("/?status=failed");
+      await page.getByText('Unknown carrier "pigeon"').waitFor();
+      const lines = await page
+        .locator("tr.failed")
+        .filter({ hasText: "evt_order_1" })
+        .evaluate((row) => {
+          const cells = [...row.querySelectorAll("td, .badge")].map((cell) =>
+            cell.getBoundingClientRect(),
+          );
+          const tall = cells.filter(({ height }) => height > 0);
+          return { cells: tall.length, height: row.getBoundingClientRect().height };
+        });
+      expect(lines.cells).toBeGreaterThan(5);
+      expect(lines.height).toBeLessThan(80);
+    }, options);
   });
 });
 

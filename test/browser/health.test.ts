@@ -132,7 +132,6 @@ async function openForty(page: Page, stats = FORTY): Promise<Page> {
   return page;
 }
 
-/** Pixels of the sources' table that one has to scroll for. */
 async function hiddenWidth(page: Page): Promise<number> {
   return await page.evaluate(
     "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.sources .scroll'))",

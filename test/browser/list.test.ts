@@ -1,41 +1,27 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
-import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
+import { describeInBrowser } from "../support/browser.ts";
 import { until } from "../support/until.ts";
-import { startStore, type RunningStore } from "../support/running-store.ts";
-import { onPostgres } from "../support/backends.ts";
+import { useStorePage } from "./store-page.ts";
 
 const USERS = 115;
 const LOST = 6;
 
 describeInBrowser("the list of the ledger's page", () => {
-  let store: RunningStore;
-  let browser: Browser;
-  let tab: Tab;
+  const on = useStorePage();
   let page: Page;
-
-  const countOf = async (status: string): Promise<number> => {
-    const text = "select count(*)::int as n from webhook_events where status = $1";
-    return (await store.database.query<{ n: number }>(text, [status])).rows[0]?.n ?? -1;
-  };
   const ids = () => page.locator("td.id a").allTextContents();
+  const failed = () => on.countOf("status = 'failed'");
 
   beforeAll(async () => {
-    store = await startStore(await onPostgres());
-    browser = await openBrowser();
-    await store.command("send", "hookmesh", "user.created", "--count", String(USERS));
-    const pigeon = ["--set", "payload.carrier=pigeon"];
-    await store.command("send", "hookmesh", "order.shipped", "--count", String(LOST), ...pigeon);
-    await until(async () => (await countOf("completed")) === USERS);
-    await until(async () => (await countOf("failed")) === LOST);
-    tab = await openTab(browser, store.dashboardUrl);
-    page = tab.page;
+    ({ page } = on);
+    await on.store.command("send", "hookmesh", "user.created", "--count", String(USERS));
+    await on.shipByPigeon("--count", String(LOST));
+    await until(async () => (await on.countOf("status = 'completed'")) === USERS);
+    await until(async () => (await failed()) === LOST);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await store?.stop();
-  });
+  afterEach(() => on.tab.expectQuiet());
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {
     await page.goto("/");
@@ -55,7 +41,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.goBack();
     await page.waitForURL("/");
     await page.getByText("50 events on this page").waitFor();
-    tab.expectQuiet();
   });
 
   test("times, outcomes and ids narrow it too, and an answer of nothing says what to do", async () => {
@@ -74,7 +59,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByRole("heading", { name: "Event not found" }).waitFor();
     await page.goto("/?status=lost");
     await page.getByRole("alert").getByText("invalid_request").waitFor();
-    tab.expectQuiet();
   });
 
   test("an answer that is no list of events is an error, and the ledger is not called empty", async () => {
@@ -95,7 +79,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.unrouteAll();
     await page.getByText("50 events on this page").waitFor();
     await page.getByText("malformed_answer").waitFor({ state: "detached" });
-    tab.expectQuiet();
   });
 
   test("pages show every event once, and lead back", async () => {
@@ -117,15 +100,14 @@ describeInBrowser("the list of the ledger's page", () => {
     await until(async () => (await ids())[0] === seen[50]);
     await page.getByRole("button", { name: "Newest" }).click();
     await until(async () => (await ids())[0] === seen[0]);
-    tab.expectQuiet();
   });
 
   test("what comes in moves no row that is pointed at", async () => {
     await page.goto("/?source=standard");
     await page.getByText("No matching events").waitFor();
-    await store.command("send", "standard", "note", "--id", "evt_first_1");
+    await on.store.command("send", "standard", "note", "--id", "evt_first_1");
     await page.getByRole("link", { name: "evt_first_1" }).hover();
-    await store.command("send", "standard", "note", "--id", "evt_second_1");
+    await on.store.command("send", "standard", "note", "--id", "evt_second_1");
     const letIn = page.getByRole("button", { name: "Show 1 new" });
     await letIn.waitFor();
     expect(await ids()).toEqual(["evt_first_1"]);
@@ -133,7 +115,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await letIn.press("Enter");
     await until(async () => (await ids())[0] === "evt_second_1");
     expect(await ids()).toEqual(["evt_second_1", "evt_first_1"]);
-    tab.expectQuiet();
   });
 
   test("a source is paused and resumed, and says so", async () => {
@@ -147,7 +128,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Resume github" }).click();
     await page.getByText("Resumed github.").waitFor();
     await page.getByRole("button", { name: "Pause github" }).waitFor();
-    tab.expectQuiet();
   });
 
   test("failures with one error are one row, with its events, its stack, and its state", async () => {
@@ -172,7 +152,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByRole("heading", { name: "No open errors" }).waitFor();
     await page.getByLabel("State").selectOption("resolved");
     await page.getByText("The carrier has a van now").waitFor();
-    tab.expectQuiet();
   });
 
   test("the total is told, and the oldest can come first", async () => {
@@ -186,7 +165,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await until(async () => !(await ids()).includes(newest));
     await page.getByRole("button", { name: "Newer →" }).click();
     await until(async () => (await ids()).at(-1) === newest);
-    tab.expectQuiet();
   });
 
   test("rows are selected and retried together", async () => {
@@ -199,13 +177,10 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByLabel("Reason").fill("the carrier is back");
     await page.getByRole("button", { name: "Retry 3 failed events" }).click();
     await page.getByText("Retried 3 events.").waitFor();
-    await until(async () => (await countOf("failed")) === LOST);
-    const attempts =
-      "select count(*)::int as n from webhook_events where type = 'order.shipped' and attempts = 2";
-    expect((await store.database.query(attempts)).rows[0]?.n).toBe(3);
+    await until(async () => (await failed()) === LOST);
+    expect(await on.countOf("type = 'order.shipped' and attempts = 2")).toBe(3);
     await page.getByRole("checkbox", { name: "Select all events on this page" }).check();
     await page.getByRole("button", { name: `Retry ${LOST} selected…` }).waitFor();
-    tab.expectQuiet();
   });
 
   test("keys go through the list, are explained, and can be turned off", async () => {
@@ -248,7 +223,6 @@ describeInBrowser("the list of the ledger's page", () => {
     expect(await focused()).toBe(first);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: first }).waitFor();
-    tab.expectQuiet();
   });
 
   test("at 1,440 px no type is broken inside a word", async () => {
@@ -259,25 +233,8 @@ describeInBrowser("the list of the ledger's page", () => {
     expect(new Set(lines)).toEqual(new Set([1]));
     await page.setViewportSize({ width: 1_280, height: 900 });
   });
-
-  test("all that failed is retried, after a dry run that says how many", async () => {
-    await store.command("send", "hookmesh", "carrier.added", "--set", "payload.name=pigeon");
-    await page.goto("/?status=failed&type=order.shipped");
-    await page.getByText(`${LOST} events on this page`).waitFor();
-    await page.getByRole("button", { name: "Retry failed…" }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByText(`${LOST} events would be retried`).waitFor();
-    expect(await countOf("failed")).toBe(LOST);
-    await dialog.getByLabel("Reason").fill("pigeon is a carrier now");
-    await dialog.getByRole("button", { name: `Retry ${LOST} events` }).click();
-    await page.getByText(/Run \d+ started\./).waitFor();
-    await until(async () => (await countOf("failed")) === 0);
-    await page.getByText("No matching events").waitFor();
-    tab.expectQuiet();
-  });
 });
 
-/** How many lines each type takes. */
 const LINES_OF_TYPES = `[...document.querySelectorAll("td.type")].map((cell) => {
   const range = document.createRange();
   range.selectNodeContents(cell);

@@ -1,35 +1,22 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
-import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
-import { startStore, type RunningStore } from "../support/running-store.ts";
 import { onPostgres } from "../support/backends.ts";
+import { describeInBrowser } from "../support/browser.ts";
+import { useStorePage } from "./store-page.ts";
 
 const OPERATOR = { user: "ada", password: "operator-password-1" };
 const VIEWER = { user: "bob", password: "viewer-password-1" };
 
 describeInBrowser("signing in to the ledger's page", () => {
-  let store: RunningStore;
-  let browser: Browser;
-  beforeAll(async () => {
-    const accounts = [
-      { ...OPERATOR, role: "operator" as const },
-      { ...VIEWER, role: "viewer" as const },
-    ];
-    store = await startStore(await onPostgres(), {
-      dashboard: { credentials: { accounts, tokens: [] } },
-    });
-    browser = await openBrowser();
-    const pigeon = ["--set", "payload.carrier=pigeon"];
-    await store.command("send", "hookmesh", "order.shipped", "--id", "evt_order_1", ...pigeon);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await store?.stop();
-  });
+  const accounts = [
+    { ...OPERATOR, role: "operator" as const },
+    { ...VIEWER, role: "viewer" as const },
+  ];
+  const on = useStorePage(onPostgres, { dashboard: { credentials: { accounts, tokens: [] } } });
+  beforeAll(async () => void (await on.shipByPigeon("--id", "evt_order_1")));
 
   async function signIn(path: string, { user, password }: typeof OPERATOR) {
-    const tab = await openTab(browser, store.dashboardUrl);
+    const tab = await on.open();
     await tab.page.goto(path);
     await tab.page.getByLabel("User").fill(user);
     await tab.page.getByLabel("Password").fill(password);
@@ -40,14 +27,15 @@ describeInBrowser("signing in to the ledger's page", () => {
   test.each(["light", "dark"] as const)(
     "a stranger sees a form and no data, in the %s",
     async (colorScheme) => {
-      const options = { colorScheme };
-      const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl, options);
-      await page.goto("/?status=failed");
-      await page.getByRole("heading", { name: "Sign in to Millrace" }).waitFor();
-      expect(await page.getByText("evt_order_1").count()).toBe(0);
-      await expectAccessible(page, "the form");
-      expectQuiet();
-      await close();
+      await on.inTab(
+        async (page) => {
+          await page.goto("/?status=failed");
+          await page.getByRole("heading", { name: "Sign in to Millrace" }).waitFor();
+          expect(await page.getByText("evt_order_1").count()).toBe(0);
+          await expectAccessible(page, "the form");
+        },
+        { colorScheme },
+      );
     },
   );
 
@@ -95,7 +83,7 @@ describeInBrowser("signing in to the ledger's page", () => {
     await queues.close();
     const elsewhere = await signIn("/?next=//evil.example/queues", OPERATOR);
     await elsewhere.page.getByRole("link", { name: "evt_order_1" }).waitFor();
-    expect(elsewhere.page.url()).toBe(`${store.dashboardUrl}/`);
+    expect(elsewhere.page.url()).toBe(`${on.store.dashboardUrl}/`);
     elsewhere.expectQuiet();
     await elsewhere.close();
   });

@@ -1,121 +1,97 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { onEachBackend } from "../support/backends.ts";
-import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
+import { describeInBrowser } from "../support/browser.ts";
 import { PICTURES, takePictures } from "./pictures.ts";
-import { startStore, type RunningStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
+import { useStorePage } from "./store-page.ts";
 
 onEachBackend("the ledger's page", (prepare, backend) => {
   describeInBrowser("in a browser", () => {
-    let store: RunningStore;
-    let browser: Browser;
-    beforeAll(async () => {
-      store = await startStore(await prepare());
-      browser = await openBrowser();
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await store?.stop();
-    });
-
-    const ship = (id: string) =>
-      store.command("send", "hookmesh", "order.shipped", "--id", id, "--set", SHIPPED_BY_PIGEON);
-    const statuses = async (ids: readonly string[]) => {
-      const { rows } = await store.database.query<{ status: string }>(
-        "SELECT status FROM millrace.events WHERE event_id = ANY ($1)",
-        [ids],
-      );
-      return rows.map(({ status }) => status);
-    };
+    const on = useStorePage(prepare);
+    const ship = (id: string) => on.shipByPigeon("--id", id);
     const all = (ids: readonly string[], status: string) =>
       until(async () => {
-        const found = await statuses(ids);
-        return found.length === ids.length && found.every((each) => each === status);
+        const named = `event_id in (${ids.map((id) => `'${id}'`).join()})`;
+        return (await on.countOf(`status = '${status}' and ${named}`)) === ids.length;
       });
 
     test("an empty ledger says what to send", async () => {
-      const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-      await page.goto("/");
-      await page.getByText("No events yet").waitFor();
-      await page.getByText("npx millrace send github").waitFor();
-      await expectAccessible(page, "an empty ledger");
-      expectQuiet();
-      await close();
+      await on.inTab(async (page) => {
+        await page.goto("/");
+        await page.getByText("No events yet").waitFor();
+        await page.getByText("npx millrace send github").waitFor();
+        await expectAccessible(page, "an empty ledger");
+      });
     });
 
     test("an event that failed is found, its cause read, fixed, and retried with a reason", async () => {
-      const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-      await page.goto("/");
-      await page.getByText("No events yet").waitFor();
-      // It comes by itself: nobody reloads.
-      await ship("evt_order_1");
-      const link = page.getByRole("link", { name: "evt_order_1" });
-      await link.waitFor();
-      await page.getByLabel("Status").selectOption("failed");
-      await link.click();
+      await on.inTab(async (page) => {
+        await page.goto("/");
+        await page.getByText("No events yet").waitFor();
+        // It comes by itself: nobody reloads.
+        await ship("evt_order_1");
+        const link = page.getByRole("link", { name: "evt_order_1" });
+        await link.waitFor();
+        await page.getByLabel("Status").selectOption("failed");
+        await link.click();
 
-      await page.getByRole("heading", { name: "evt_order_1" }).waitFor();
-      await page.getByText('Unknown carrier "pigeon"').waitFor();
-      await page.getByRole("heading", { name: "Payload" }).waitFor();
+        await page.getByRole("heading", { name: "evt_order_1" }).waitFor();
+        await page.getByText('Unknown carrier "pigeon"').waitFor();
+        await page.getByRole("heading", { name: "Payload" }).waitFor();
 
-      const others = ["evt_order_2", "evt_order_3", "evt_order_4", "evt_order_5"];
-      for (const id of others) await ship(id);
-      await all(others, "failed");
-      await store.command("send", "hookmesh", "carrier.added", "--set", "payload.name=pigeon");
-      await page.getByRole("button", { name: "Retry…" }).click();
-      await page.getByLabel("Reason").fill("pigeon is a carrier now");
-      await page.getByRole("dialog").getByRole("button", { name: "Retry", exact: true }).click();
-      await page.getByText("Retried: the event is pending again.").waitFor();
-      await page.getByText("Completed by attempt 2").waitFor();
-      expect(await page.getByText('Unknown carrier "pigeon"').count()).toBe(1);
-      // Who did it, and why, stands with the event and in the audit.
-      const audit = page.getByRole("region", { name: "Audit" });
-      await audit.getByText("pigeon is a carrier now").waitFor();
-      await page.getByRole("link", { name: "Audit", exact: true }).click();
-      await page.getByRole("cell", { name: "pigeon is a carrier now" }).waitFor();
-      await page.getByRole("link", { name: "hookmesh / evt_order_1" }).first().click();
-      await page.getByText("Completed by attempt 2").waitFor();
-      expectQuiet();
-      await close();
+        const others = ["evt_order_2", "evt_order_3", "evt_order_4", "evt_order_5"];
+        for (const id of others) await ship(id);
+        await all(others, "failed");
+        await on.store.command("send", "hookmesh", "carrier.added", "--set", "payload.name=pigeon");
+        await page.getByRole("button", { name: "Retry…" }).click();
+        await page.getByLabel("Reason").fill("pigeon is a carrier now");
+        await page.getByRole("dialog").getByRole("button", { name: "Retry", exact: true }).click();
+        await page.getByText("Retried: the event is pending again.").waitFor();
+        await page.getByText("Completed by attempt 2").waitFor();
+        expect(await page.getByText('Unknown carrier "pigeon"').count()).toBe(1);
+        // Who did it, and why, stands with the event and in the audit.
+        const audit = page.getByRole("region", { name: "Audit" });
+        await audit.getByText("pigeon is a carrier now").waitFor();
+        await page.getByRole("link", { name: "Audit", exact: true }).click();
+        await page.getByRole("cell", { name: "pigeon is a carrier now" }).waitFor();
+        await page.getByRole("link", { name: "hookmesh / evt_order_1" }).first().click();
+        await page.getByText("Completed by attempt 2").waitFor();
+      });
     });
 
     test("events that failed are retried by the API, by the command, and by a bulk run", async () => {
       const path = "/api/events/hookmesh/evt_order_2/retry";
-      const headers = { "content-type": "application/json", origin: store.dashboardUrl };
+      const headers = { "content-type": "application/json", origin: on.store.dashboardUrl };
       const retry = { method: "POST", headers, body: "{}" };
-      expect((await fetch(`${store.dashboardUrl}${path}`, retry)).status).toBe(200);
+      expect((await fetch(`${on.store.dashboardUrl}${path}`, retry)).status).toBe(200);
       await all(["evt_order_2"], "completed");
-      await store.command("retry", "hookmesh", "evt_order_3");
+      await on.store.command("retry", "hookmesh", "evt_order_3");
       await all(["evt_order_3"], "completed");
-      await store.command("retry", "--source", "hookmesh");
+      await on.store.command("retry", "--source", "hookmesh");
       await all(["evt_order_4", "evt_order_5"], "completed");
     });
 
     test("an event of a paused source is shown as it waits, and completes when the source resumes", async () => {
-      await store.command("pause", "standard");
-      await store.command("send", "standard", "invoice.paid", "--id", "evt_queued_1");
-      const { page, expectQuiet, close } = await openTab(browser, store.dashboardUrl);
-      await page.goto("/?q=evt_queued_1");
-      if (backend === "redis") {
-        await page.getByRole("link", { name: "Look in the queue of standard" }).click();
-        await page.getByText("This event is still only in its queue").waitFor();
-      } else {
-        await page.getByRole("link", { name: "evt_queued_1" }).click();
-      }
-      await page.getByText('"invoice.paid"').waitFor();
-      await expectAccessible(page, "a queued event");
-      await store.command("resume", "standard");
-      await page.getByText("Completed by attempt 1").waitFor();
-      expectQuiet();
-      await close();
+      await on.store.command("pause", "standard");
+      await on.store.command("send", "standard", "invoice.paid", "--id", "evt_queued_1");
+      await on.inTab(async (page) => {
+        await page.goto("/?q=evt_queued_1");
+        if (backend === "redis") {
+          await page.getByRole("link", { name: "Look in the queue of standard" }).click();
+          await page.getByText("This event is still only in its queue").waitFor();
+        } else {
+          await page.getByRole("link", { name: "evt_queued_1" }).click();
+        }
+        await page.getByText('"invoice.paid"').waitFor();
+        await expectAccessible(page, "a queued event");
+        await on.store.command("resume", "standard");
+        await page.getByText("Completed by attempt 1").waitFor();
+      });
     });
 
     if (PICTURES !== undefined && backend === "postgres") {
-      test("the README's pictures are taken", () => takePictures(browser));
+      test("the README's pictures are taken", () => takePictures(on.browser));
     }
   });
 });
-
-const SHIPPED_BY_PIGEON = "payload.carrier=pigeon";

@@ -1,24 +1,11 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { environmentOf } from "../support/server-urls.ts";
-import { millrace } from "../support/run-in-process.ts";
-
-const MILLRACE_CONFIG = fileURLToPath(
-  new URL("../fixtures/doctor/millrace.config.ts", import.meta.url),
-);
+import { openForAll } from "../support/open-for.ts";
+import { openTestCommand } from "./cli-fixture.ts";
 
 onOneBackend("what the command does", (prepare) => {
-  let stores: TestStores;
-
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
-  afterAll(() => stores?.close());
-
-  const run = (...args: string[]) =>
-    millrace(args, { env: { MILLRACE_CONFIG, ...environmentOf(stores.servers) } });
+  const stores = openForAll(async () => openTestCommand(await prepare()));
+  const run = (...args: string[]) => stores.run(...args);
   const last = async () => (await stores.ledger.audit.find({ limit: 1 })).entries[0];
 
   test("is audited under the name of who ran it, with the reason", async () => {

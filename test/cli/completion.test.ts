@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { BIN } from "../support/millrace-process.ts";
 import { millrace } from "../support/run-in-process.ts";
 
-/** What the command gives a shell for words that were typed so far. */
 function complete(...words: string[]): string[] {
   const { stdout, status } = spawnSync(process.execPath, [BIN, "complete", "--", ...words], {
     encoding: "utf8",

@@ -1,45 +1,34 @@
-import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
-import { fileURLToPath } from "node:url";
 import { createLedger } from "@millrace/ledger";
 import { standardWebhooks } from "@millrace/providers";
 import { closeServer, listen } from "@millrace/service";
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startReconciler } from "../operations/reconcile-once.ts";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { openTestStores, key } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
-import { freePort } from "../support/free-port.ts";
 import { testPool } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
-import { startRedis } from "../support/redis.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { millrace } from "../support/run-in-process.ts";
+import { doctorConfig } from "./cli-fixture.ts";
 
-const INTERNAL = fileURLToPath(new URL("../fixtures/doctor/internal.config.ts", import.meta.url));
-const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
-const REPLICAS_CONFIG = fileURLToPath(
-  new URL("../fixtures/doctor/replicas.config.ts", import.meta.url),
-);
+// The servers that a set-up may have, and what the doctor says of each: test/infra/set-ups.test.ts.
 
-const TYPES_CONFIG = fileURLToPath(new URL("../fixtures/doctor/types.config.ts", import.meta.url));
+/** Runs the doctor with the config of acme and patient, and these variables. */
+const examine = (env: Record<string, string | undefined>, ...args: string[]) =>
+  millrace(["doctor", ...args], { env: { MILLRACE_CONFIG: doctorConfig("millrace"), ...env } });
 
 onOneBackend("millrace doctor", (prepare, backend) => {
-  let stores: TestStores;
-
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
-  afterAll(() => stores?.close());
+  const stores = openForAll(async () => openTestStores(await prepare()));
 
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
-    millrace(["doctor", ...args], {
-      env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(stores.servers), ...env },
-    });
+    examine({ ...environmentOf(stores.servers), ...env }, ...args);
   const doctor = (...args: string[]) => doctorWith({}, ...args);
   /** Whatever there is to change: the events, and the jobs' states. */
   const everything = async () => {
@@ -134,7 +123,7 @@ onOneBackend("millrace doctor", (prepare, backend) => {
       /^BAD +secrets +none for patient\n +fix: Set PATIENT_WEBHOOK_SECRET where the ingress runs$/m,
     );
     expect(all.stdout).toMatch(/^ok +secrets +2 set, 0 made/m);
-    const internal = await doctorWith({ ...secrets, MILLRACE_CONFIG: INTERNAL });
+    const internal = await doctorWith({ ...secrets, MILLRACE_CONFIG: doctorConfig("internal") });
     expect(internal.stdout).toMatch(/^ok +secrets +2 set, 0 made/m);
     const malformed = await doctorWith({ ...secrets, ACME_WEBHOOK_SECRET: "whsec_YQ==" });
     expect(malformed.stdout).toMatch(/^BAD +secrets +acme: Cannot .*malformed/m);
@@ -148,38 +137,11 @@ onOneBackend("millrace doctor", (prepare, backend) => {
     const { stdout } = await doctorWith({ INGRESS_PORT: String(port) });
     expect(stdout).toMatch(new RegExp(`^note +ports +${port}[ ,].*taken`, "m"));
   });
-
-  if (backend === "redis") {
-    test("says that queue.replicas wants a replica, and none is online", async () => {
-      const { stdout } = await doctorWith({ MILLRACE_CONFIG: REPLICAS_CONFIG });
-      expect(stdout).toMatch(/^BAD +queue +Redis .*queue\.replicas is 1 and no replica is online/m);
-      expect(stdout).toMatch(/^ +fix: Start a replica/m);
-    });
-
-    test("names a Redis that does not fit its URL, as a role does that refuses it", async () => {
-      const node = await startRedis({ args: ["--cluster-enabled", "yes"] });
-      onTestFinished(() => node.stop());
-      const { stdout } = await doctorWith({ REDIS_URL: node.url });
-      expect(stdout).toMatch(/^BAD +queue +.*it is a node of a Redis Cluster/m);
-    });
-
-    test("cannot tell when Redis does not answer", async () => {
-      const port = await freePort();
-      const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL: stores.servers.databaseUrl };
-      const { code, stdout } = await millrace(["doctor"], {
-        env: { ...env, REDIS_URL: `redis://127.0.0.1:${port}` },
-      });
-      expect(stdout).toMatch(/^\? +queue +.*Cannot reach Redis/m);
-      expect(code).toBe(2);
-    });
-  }
 });
 
 test("millrace doctor says that there are no tables, and makes none", async () => {
   const database = await scratchDatabase();
-  const { code, stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: database.url },
-  });
+  const { code, stdout } = await examine({ DATABASE_URL: database.url });
   expect(stdout).toMatch(/^BAD +schema .*millrace migrate/m);
   expect(stdout).toMatch(/^BAD +queue +on Postgres, and its tables are missing\n +fix: Run/m);
   expect(code).toBe(1);
@@ -190,9 +152,7 @@ test("millrace doctor says that there are no tables, and makes none", async () =
 });
 
 test("millrace doctor says what is wrong with the config, and how to have one", async () => {
-  const { code, stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: "/nowhere/millrace.config.ts" },
-  });
+  const { code, stdout } = await examine({ MILLRACE_CONFIG: "/nowhere/millrace.config.ts" });
   expect(stdout).toMatch(/^BAD +config +.*no file "\/nowhere\/millrace.config.ts"/m);
   expect(stdout).toMatch(/^ +fix: `millrace init` writes one/m);
   expect(stdout).toContain("Ledger and queues were not compared.");
@@ -200,10 +160,7 @@ test("millrace doctor says what is wrong with the config, and how to have one", 
 });
 
 test("millrace doctor looks at what it can without a database", async () => {
-  const redis = `redis://127.0.0.1:${await freePort()}`;
-  const { code, stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: CONFIG, REDIS_URL: redis },
-  });
+  const { code, stdout } = await examine({ REDIS_URL: "redis://127.0.0.1:1" });
   expect(stdout).toMatch(/^ok +config /m);
   expect(stdout).toMatch(/^BAD +postgres +.*DATABASE_URL is not set.*\n +fix: Set DATABASE_URL/m);
   expect(stdout).toMatch(/^\? +queue +.*ECONNREFUSED/m);
@@ -211,33 +168,16 @@ test("millrace doctor looks at what it can without a database", async () => {
 });
 
 test("millrace doctor cannot tell while Postgres is down, of a queue on it neither", async () => {
-  const databaseUrl = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
-  const { code, stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: databaseUrl },
-  });
+  const { code, stdout } = await examine({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
   expect(stdout).toMatch(/^\? +postgres +.*ECONNREFUSED.*\n +fix: Check the host and port/m);
   expect(stdout).not.toContain("on Postgres");
   expect(code).toBe(2);
 });
 
-test("millrace doctor names what a user made in Millrace's schema, and leaves it there", async () => {
-  const database = await migratedDatabase();
-  await queryOnce(
-    database.url,
-    "CREATE TABLE millrace.orders (id serial); CREATE VIEW millrace.shown AS SELECT 1",
-  );
-  const { stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: database.url },
-  });
-  expect(stdout).toMatch(/^note +misplaced tables +millrace.orders, millrace.shown: /m);
-  expect(await queryOnce(database.url, "SELECT * FROM millrace.orders")).toEqual([]);
-  await database.drop();
-});
-
 test("millrace doctor names types of handlers that are on no list and have not been received", async () => {
   const database = await migratedDatabase();
   const doctor = () =>
-    millrace(["doctor"], { env: { MILLRACE_CONFIG: TYPES_CONFIG, DATABASE_URL: database.url } });
+    examine({ MILLRACE_CONFIG: doctorConfig("types"), DATABASE_URL: database.url });
   const typesIn = (output: string) => /^note +event types +(.*)$/m.exec(output)?.[1];
   const unknown =
     "handlers name types that are on no list and in none of the latest 10,000 events: ";
@@ -254,7 +194,6 @@ test("millrace doctor names types of handlers that are on no list and have not b
   await database.drop();
 });
 
-/** Puts an event of each type into the ledger. */
 async function acceptTypes(url: string, source: string, types: readonly string[]): Promise<void> {
   const pool = testPool(url, 1);
   try {
@@ -263,24 +202,3 @@ async function acceptTypes(url: string, source: string, types: readonly string[]
     await pool.end();
   }
 }
-
-test("millrace doctor says that a login cannot write, and how to change that", async () => {
-  const database = await migratedDatabase();
-  const login = `reads_${randomBytes(4).toString("hex")}`;
-  await queryOnce(
-    database.url,
-    `CREATE ROLE ${login} LOGIN SUPERUSER PASSWORD 'secret';
-     ALTER ROLE ${login} SET default_transaction_read_only = on`,
-  );
-  const url = new URL(database.url);
-  url.username = login;
-  url.password = "secret";
-  const { code, stdout } = await millrace(["doctor"], {
-    env: { MILLRACE_CONFIG: CONFIG, DATABASE_URL: url.href },
-  });
-  expect(stdout).toMatch(/^BAD +postgres .*default_transaction_read_only is on/m);
-  expect(stdout).toContain(`ALTER ROLE "${login}" SET default_transaction_read_only = off`);
-  expect(code).toBe(1);
-  await database.drop();
-  await queryOnce(inject("postgresUrl"), `DROP ROLE ${login}`);
-});

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
+import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
+import { environmentOf } from "../support/server-urls.ts";
 import { until } from "../support/until.ts";
 import { millrace, startCommand, STORE_CONFIG } from "../support/run-in-process.ts";
 
@@ -14,11 +16,9 @@ interface Line {
 }
 
 onOneBackend("millrace events --follow", (prepare) => {
-  let stores: TestStores;
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
-  afterAll(() => stores?.close());
+  const stores = openForAll(async () => openTestStores(await prepare()));
+  const env = () => ({ ...environmentOf(stores.servers), MILLRACE_CONFIG: STORE_CONFIG });
+  const run = (...args: string[]) => millrace(args, { env: env() });
 
   /** Follows for as long as a test takes; gives the lines so far, and the exit code of a Ctrl-C. */
   async function following(
@@ -71,34 +71,29 @@ onOneBackend("millrace events --follow", (prepare) => {
   });
 
   test("a list of a source that the config does not have names the nearest one", async () => {
-    const env = { DATABASE_URL: stores.servers.databaseUrl, MILLRACE_CONFIG: STORE_CONFIG };
-    const wrong = await millrace(["events", "--source", "hookmsh"], { env });
+    const wrong = await run("events", "--source", "hookmsh");
     expect([wrong.code, wrong.stderr]).toEqual([
       1,
       expect.stringContaining('Did you mean "hookmesh"?'),
     ]);
-    const known = await millrace(["events", "--source", "hookmesh"], { env });
+    const known = await run("events", "--source", "hookmesh");
     expect([known.code, known.stdout]).toEqual([0, "No event matches.\n"]);
-    const ignored = await millrace(["events", "--status", "ignored"], { env });
+    const ignored = await run("events", "--status", "ignored");
     expect([ignored.code, ignored.stdout]).toEqual([0, "No event matches.\n"]);
   });
 
   test("the beginning of a fingerprint is enough, and one that no error has is refused", async () => {
-    const env = {
-      ...{ DATABASE_URL: stores.servers.databaseUrl, MILLRACE_CONFIG: STORE_CONFIG },
-      ...(stores.servers.redisUrl === undefined ? {} : { REDIS_URL: stores.servers.redisUrl }),
-    };
     await stores.fail("evt_error_1");
-    const { stdout } = await millrace(["events", "--q", "evt_error_1", "--json"], { env });
+    const { stdout } = await run("events", "--q", "evt_error_1", "--json");
     const { fingerprint } = JSON.parse(stdout) as { fingerprint: string };
     for (const error of [fingerprint, fingerprint.slice(0, 12)]) {
-      const found = await millrace(["events", "--error", error, "--q", "evt_error_1"], { env });
+      const found = await run("events", "--error", error, "--q", "evt_error_1");
       expect([found.code, found.stdout]).toEqual([0, expect.stringContaining("evt_error_1")]);
-      const counted = await millrace(["retry", "--error", error, "--dry-run"], { env });
+      const counted = await run("retry", "--error", error, "--dry-run");
       expect([counted.code, counted.stderr]).toEqual([0, ""]);
     }
     for (const command of ["events", "retry", "replay", "give-up"]) {
-      const wrong = await millrace([command, "--error", "1-nosuch"], { env });
+      const wrong = await run(command, "--error", "1-nosuch");
       expect([command, wrong.code, wrong.stdout]).toEqual([command, 1, ""]);
       expect(wrong.stderr).toContain("(error_not_found)");
     }

@@ -1,9 +1,7 @@
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millrace } from "../support/run-in-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
-
-const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
+import { doctorConfig } from "./cli-fixture.ts";
 
 let database: Awaited<ReturnType<typeof scratchDatabase>>;
 beforeAll(async () => {
@@ -14,7 +12,7 @@ afterAll(() => database?.drop());
 const migrate = (...args: string[]) =>
   millrace(["migrate", ...args], {
     env: {
-      ...{ MILLRACE_CONFIG: CONFIG, DATABASE_URL: database.url },
+      ...{ MILLRACE_CONFIG: doctorConfig("millrace"), DATABASE_URL: database.url },
       REDIS_URL: "redis://127.0.0.1:1",
     },
   });

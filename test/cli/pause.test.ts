@@ -1,22 +1,13 @@
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { afterEach, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { environmentOf } from "../support/server-urls.ts";
-import { millrace } from "../support/run-in-process.ts";
-
-const CONFIG = fileURLToPath(new URL("../fixtures/doctor/millrace.config.ts", import.meta.url));
+import { openForAll } from "../support/open-for.ts";
+import { openTestCommand } from "./cli-fixture.ts";
 
 onOneBackend("millrace pause and resume", (prepare) => {
-  let stores: TestStores;
-  beforeAll(async () => {
-    stores = await openTestStores(await prepare());
-  });
+  const stores = openForAll(async () => openTestCommand(await prepare()));
+  const run = (...args: string[]) => stores.run(...args);
   afterEach(() => run("resume", "--all"));
-  afterAll(() => stores?.close());
 
-  const run = (...args: string[]) =>
-    millrace(args, { env: { MILLRACE_CONFIG: CONFIG, ...environmentOf(stores.servers) } });
   const paused = async () => {
     const counts = await stores.queues.counts();
     return [...counts].filter(([, { paused: is }]) => is).map(([source]) => source);

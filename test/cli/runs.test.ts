@@ -1,38 +1,34 @@
-import { fileURLToPath } from "node:url";
 import { startBulkRunner } from "@millrace/operations";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { millrace, startCommand } from "../support/run-in-process.ts";
-import { environmentOf } from "../support/server-urls.ts";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
+import { openTestCommand } from "./cli-fixture.ts";
 
-const MILLRACE_CONFIG = fileURLToPath(
-  new URL("../fixtures/doctor/millrace.config.ts", import.meta.url),
-);
-
-let stores: TestStores;
-
-beforeAll(async () => {
-  stores = await openTestStores(await onRedis());
-});
-afterAll(() => stores?.close());
-
-const options = () => ({ env: { MILLRACE_CONFIG, ...environmentOf(stores.servers) } });
-const run = (...args: string[]) => millrace(args, options());
+const stores = openForAll(async () => openTestCommand(await onRedis()));
+const run = (...args: string[]) => stores.run(...args);
+/** Runs the bulk runs that are there, while something goes on. */
+async function working<T>(during: () => Promise<T>): Promise<T> {
+  const { ledger, queues } = stores;
+  const runner = startBulkRunner({ ledger, queues, leading: () => true, notify: () => {} });
+  try {
+    return await during();
+  } finally {
+    await runner.close();
+  }
+}
 const lastRun = async () => (await stores.ledger.bulkRuns.find(1))[0];
 
 test("a retry of many is watched to its end, and says what became of its events", async () => {
   for (const id of ["evt_a1", "evt_a2", "evt_a3"]) await stores.fail(id);
-  const { ledger, queues } = stores;
-  const runner = startBulkRunner({ ledger, queues, leading: () => true, notify: () => {} });
   const handle = ({ id }: { id: string }) => {
     if (id === "evt_a2") throw new Error("still off");
   };
   let outcome: Awaited<ReturnType<typeof run>> | undefined;
-  await stores.work(handle, async () => (outcome = await run("retry", "--q", "evt_a")));
-  await runner.close();
+  const retry = async () => void (outcome = await run("retry", "--q", "evt_a"));
+  await working(() => stores.work(handle, retry));
   expect(outcome).toEqual({
     code: 0,
     stdout: expect.stringMatching(
@@ -66,7 +62,7 @@ test("an event's timeline has the run that reached it, and who retried it alone,
 
 test("Ctrl-C stops watching and not the run, which other commands change", async () => {
   await stores.fail("evt_b1");
-  const watching = startCommand(["retry", "--q", "evt_b1"], options());
+  const watching = startCommand(["retry", "--q", "evt_b1"], stores.options());
   await until(() => watching.written.stdout.includes("retry 1 event"));
   watching.stop();
   const { code, stderr } = await watching.ended;
@@ -97,10 +93,8 @@ test("pending events of a filter are given up by a run, or counted", async () =>
   await stores.ledger.intake.accept(events);
   const counted = await run("give-up", "--q", "evt_c", "--dry-run");
   expect(counted.stdout).toBe("would be given up: 2\n");
-  const { ledger, queues } = stores;
-  const runner = startBulkRunner({ ledger, queues, leading: () => true, notify: () => {} });
-  const done = await run("give-up", "--source", "patient", "--q", "evt_c", "--reason", "gone");
-  await runner.close();
+  const giveUp = ["give-up", "--source", "patient", "--q", "evt_c", "--reason", "gone"];
+  const done = await working(() => run(...giveUp));
   expect([done.code, done.stdout]).toEqual([
     0,
     expect.stringMatching(
@@ -114,7 +108,7 @@ test("pending events of a filter are given up by a run, or counted", async () =>
 });
 
 test("a run that no worker takes says so after ten seconds", async () => {
-  const watching = startCommand(["give-up", "--q", "evt_many", "--all"], options());
+  const watching = startCommand(["give-up", "--q", "evt_many", "--all"], stores.options());
   const began = performance.now();
   await until(() => watching.written.stderr.includes("no worker has taken it yet"));
   expect(performance.now() - began).toBeGreaterThan(9_500);
@@ -131,7 +125,7 @@ test("the number of many is asked for at a terminal, and a wrong one starts noth
   const asked: string[] = [];
   const typing = (answer: string) =>
     millrace(replay, {
-      ...options(),
+      ...stores.options(),
       ask: async (question) => {
         asked.push(question);
         return answer;

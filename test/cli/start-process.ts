@@ -13,7 +13,6 @@ export const PIPELINE = fileURLToPath(
   new URL("../fixtures/pipeline/millrace.config.ts", import.meta.url),
 );
 
-/** What `run.json` says. */
 export interface Run {
   readonly pid: number;
   readonly ingress_url: string;
@@ -22,11 +21,9 @@ export interface Run {
   readonly processes: readonly { name: string; pid: number; port: number }[];
 }
 
-/** A `millrace start` in a process of its own. */
 export interface StartProcess {
   readonly pid: number;
   output(): string;
-  /** Waits until it greets. */
   greeted(): Promise<void>;
   run(): Promise<Run>;
   signal(signal: NodeJS.Signals): void;
@@ -87,7 +84,6 @@ export async function refusedStart(
   return { code, output: stdout + stderr };
 }
 
-/** The status of an event that a run has recorded. */
 export async function statusOf(databaseUrl: string, id: string): Promise<string | undefined> {
   const [row] = await queryOnce<{ status: string }>(
     databaseUrl,

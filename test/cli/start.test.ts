@@ -45,7 +45,6 @@ const isAlive = (pid: number) => {
   }
 };
 
-/** The processes of a run, and the Postgres under it. */
 async function pidsOf(run: Run): Promise<number[]> {
   const [row] = await queryOnce<{ pid: number }>(
     run.database_url,
@@ -105,15 +104,10 @@ describe("millrace start", () => {
   });
 
   test("a refused event ends the sender with 1 and its code", async () => {
-    const { code, stdout } = await millrace(["send", "acme", "test.effect"], {
-      env: {
-        MILLRACE_CONFIG: PIPELINE,
-        MILLRACE_DATA_DIR: dataDir,
-        ACME_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 1).toString("base64")}`,
-      },
-    });
-    expect(stdout).toContain("401");
-    expect(stdout).toContain("invalid_signature");
+    const ACME_WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+    const env = { MILLRACE_CONFIG: PIPELINE, MILLRACE_DATA_DIR: dataDir, ACME_WEBHOOK_SECRET };
+    const { code, stdout } = await millrace(["send", "acme", "test.effect"], { env });
+    expect(stdout).toMatch(/401[^]*invalid_signature/);
     expect(code).toBe(1);
   });
 

@@ -1,30 +1,20 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { event } from "../support/queue-fixture.ts";
-import { until } from "../support/until.ts";
-import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startTestDashboard } from "./dashboard-fixture.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
 onOneBackend("the dashboard's API", (prepare, backend) => {
-  let dashboard: TestDashboard;
+  const dashboard = openForAll(async () => startTestDashboard(await prepare()));
 
   beforeAll(async () => {
-    dashboard = await startTestDashboard(await prepare());
     await dashboard.take("evt_ok_1", { type: "order.paid" });
     await dashboard.take("evt_ok_2", { source: "patient", type: "order.paid" });
-    await dashboard.work(
-      () => {},
-      () =>
-        until(async () => {
-          const found = await dashboard.ledger.reads.findEvents({ status: "completed" });
-          return found.events.length === 2;
-        }),
-    );
+    await dashboard.complete("evt_ok_1", "evt_ok_2");
     await dashboard.fail("evt_bad_1", { type: "order.shipped" });
     await dashboard.fail(ODD_ID, { type: "odd" });
   });
-  afterAll(() => dashboard?.close());
 
   const path = (eventId: string, source = "acme") =>
     `/api/events/${source}/${encodeURIComponent(eventId)}`;
@@ -69,35 +59,6 @@ onOneBackend("the dashboard's API", (prepare, backend) => {
     expect(await ids("?since=2999-01-01T00:00:00Z")).toEqual([]);
     expect(await ids("?until=2001-01-01T00:00:00Z")).toEqual([]);
     expect(await ids("?until=2999-01-01T00:00:00%2B02:00")).toHaveLength(4);
-  });
-
-  test("gives every event once, page by page", async () => {
-    const seen: string[] = [];
-    let cursor: string | null = "";
-    while (cursor !== null) {
-      const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-      const { json } = await dashboard.get(`/api/events?limit=1${query}`);
-      expect(json.events).toHaveLength(1);
-      seen.push(json.events[0].event_id);
-      cursor = json.next;
-    }
-    expect(seen.toSorted()).toEqual(["evt_bad_1", "evt_ok_1", "evt_ok_2", ODD_ID].toSorted());
-  });
-
-  test.each([
-    ["?status=lost&limit=0", ["status", "limit"]],
-    ["?colour=red", ["colour"]],
-    ["?status=failed&status=pending", ["status"]],
-    ["?since=yesterday&until=2026-13-01T00:00:00Z", ["since", "until"]],
-    ["?limit=1e1", ["limit"]],
-    ["?q=%00", ["q"]],
-    ["?cursor=nonsense", ["cursor"]],
-    ["?cursor=W10", ["cursor"]],
-    ["?__proto__[x]=1", ["__proto__[x]"]],
-  ])("%s is refused with every problem", async (query, parameters) => {
-    const { status, json } = await dashboard.get(`/api/events${query}`);
-    expect([status, json.error.code]).toEqual([400, "invalid_request"]);
-    for (const parameter of parameters) expect(json.error.message).toContain(parameter);
   });
 
   test.each([
@@ -191,70 +152,14 @@ onOneBackend("the dashboard's API", (prepare, backend) => {
     });
   }
 
-  test("a failed event is retried, and another is not", async () => {
-    await dashboard.fail("evt_again_1");
-    const retried = await dashboard.send("POST", `${path("evt_again_1")}/retry`);
-    expect([retried.status, retried.json]).toEqual([200, { retried: 1, skipped: {} }]);
-    await dashboard.work(
-      () => {},
-      () => until(async () => (await dashboard.row("evt_again_1"))?.status === "completed"),
-    );
-    const answers = await Promise.all([
-      dashboard.send("POST", `${path("evt_again_1")}/retry`),
-      dashboard.send("POST", `${path("evt_none_1")}/retry`),
-      dashboard.send("POST", `${path("evt_none_1", "stranger")}/retry`),
-    ]);
-    expect(answers.map(({ status, json }) => [status, json.error.code])).toEqual([
-      [409, "not_failed"],
-      [404, "event_not_found"],
-      [404, "unknown_source"],
-    ]);
-  });
-
-  test("a pending event is given up; one whose handler runs is answered 409, and completes", async () => {
-    await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
-    const given = await dashboard.send("POST", `${path("evt_hopeless_1")}/give-up`);
-    expect([given.status, given.json]).toEqual([200, { given_up: 1 }]);
-    expect((await dashboard.row("evt_hopeless_1"))?.last_error_code).toBe("given_up");
-    const answers = await Promise.all([
-      dashboard.send("POST", `${path("evt_hopeless_1")}/give-up`),
-      dashboard.send("POST", `${path("evt_none_1")}/give-up`),
-    ]);
-    expect(answers.map(({ status, json }) => [status, json.error.code])).toEqual([
-      [409, "not_pending"],
-      [404, "event_not_found"],
-    ]);
-    await dashboard.take("evt_runs_1");
-    let meanwhile: Awaited<ReturnType<typeof dashboard.send>> | undefined;
-    await dashboard.work(
-      async () => {
-        meanwhile = await dashboard.send("POST", `${path("evt_runs_1")}/give-up`);
-      },
-      () => until(async () => (await dashboard.row("evt_runs_1"))?.status === "completed"),
-    );
-    expect([meanwhile?.status, meanwhile?.json.error.code]).toEqual([409, "event_running"]);
-  });
-
   test("counts events by source and status, and the queue apart", async () => {
     const { json } = await dashboard.get("/api/stats");
     expect(json.sources.patient).toMatchObject({ pending: 0, completed: 1, failed: 0, queued: 0 });
     expect(json.sources.acme.failed).toBeGreaterThanOrEqual(2);
-    // The event that was given up has no job any more.
-    expect(json.sources.acme.jobs.failed).toBe(json.sources.acme.failed - 1);
+    expect(json.sources.acme.jobs.failed).toBe(json.sources.acme.failed);
   });
 
-  test("pauses and resumes a source", async () => {
-    const queue = dashboard.queues.queues.get("patient");
-    const paused = await dashboard.send("POST", "/api/sources/patient/pause");
-    expect([paused.status, paused.json]).toEqual([200, { source: "patient", paused: true }]);
-    expect(await queue?.isPaused()).toBe(true);
-    await dashboard.send("POST", "/api/sources/patient/resume");
-    expect(await queue?.isPaused()).toBe(false);
-    const unknown = await dashboard.send("POST", "/api/sources/stranger/pause");
-    expect([unknown.status, unknown.json.error.code]).toEqual([404, "unknown_source"]);
-  });
-
-  test("shows an event whose body is no longer kept, says so, and refuses to replay it", async () => {
+  test("shows an event whose body is no longer kept, and says so", async () => {
     await dashboard.pool.query(
       `DELETE FROM millrace.bodies b USING millrace.events e
        WHERE e.event_id = 'evt_ok_2' AND b.day = e.body_day AND b.id = e.body_id`,
@@ -265,19 +170,10 @@ onOneBackend("the dashboard's API", (prepare, backend) => {
       ...{ status: "completed", payload: null, headers: {} },
       ...{ body: null, body_encoding: null, body_kept: false },
     });
-    const bytes = await dashboard.get(`${path("evt_ok_2", "patient")}/body`);
-    expect([bytes.status, bytes.json.error.code]).toEqual([410, "body_missing"]);
-    const refused = await dashboard.send("POST", `${path("evt_ok_2", "patient")}/replay`);
-    expect([refused.status, refused.json.error.code]).toEqual([410, "body_missing"]);
-    const filter = { source: "patient", status: "completed" };
-    const many = await dashboard.send("POST", "/api/replay", {
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...filter, dryRun: true }),
-    });
     // That the body is gone is found by the run.
+    const filter = { source: "patient", status: "completed", dryRun: true };
+    const many = await dashboard.post("/api/replay", filter);
     expect(many.json).toEqual({ replayed: 1, skipped: {}, dryRun: true });
-    const counted = await dashboard.get("/api/event-count?source=patient&status=completed");
-    expect(counted.json).toEqual({ count: 1, more: false });
   });
 
   test("other methods and other paths are refused in the same form", async () => {

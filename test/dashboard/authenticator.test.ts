@@ -1,68 +1,66 @@
 import type { Credentials } from "@millrace/dashboard";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startTestDashboard } from "./dashboard-fixture.ts";
 
 const OPS = { user: "ops", password: "hunter2-hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
-onOneBackend("a dashboard with a door", (prepare) => {
-  let dashboard: TestDashboard;
-
-  beforeAll(async () => {
+// Beyond loopback, or under a name that a proxy in front passes on.
+onOneBackend("a dashboard that others reach", (prepare) => {
+  describe.each([{ host: "0.0.0.0" }, { hosts: ["dash.example.com"] }])("%o", (how) => {
     const credentials: Credentials = {
       accounts: [{ ...OPS, role: "operator" }],
       tokens: [{ name: "prometheus", token: VIEWER_TOKEN, role: "viewer" }],
     };
-    dashboard = await startTestDashboard(await prepare(), { host: "0.0.0.0", credentials });
-  });
-  afterAll(() => dashboard?.close());
+    const dashboard = openForAll(async () =>
+      startTestDashboard(await prepare(), { ...how, credentials }),
+    );
 
-  test("serves nobody else, but for its health", async () => {
-    const signedIn = await dashboard.send("POST", "/api/session", {
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(OPS),
-    });
-    expect(signedIn.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
-    const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
-    const authorization = `Bearer ${VIEWER_TOKEN}`;
-    for (const path of ["/queues", "/queues/api/queues", "/api/events"]) {
-      const bare = await dashboard.get(path);
-      expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
-      for (const headers of [{ cookie }, { authorization }]) {
-        const known = await dashboard.send("GET", path, { headers });
-        expect([path, known.status]).toEqual([path, 200]);
+    test("serves nobody else, but for its health", async () => {
+      const cookie = await dashboard.signIn(OPS);
+      const authorization = `Bearer ${VIEWER_TOKEN}`;
+      const session = await dashboard.send("GET", "/api/session", { headers: { cookie } });
+      expect(session.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
+      for (const path of ["/queues", "/queues/api/queues", "/api/events"]) {
+        const bare = await dashboard.get(path);
+        expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
+        for (const headers of [{ cookie }, { authorization }]) {
+          const known = await dashboard.send("GET", path, { headers });
+          expect([path, known.status]).toEqual([path, 200]);
+        }
       }
-    }
-    for (const path of ["/metrics", "/METRICS/"]) {
-      const ask = async (headers: Record<string, string>) =>
-        (await dashboard.send("GET", path, { headers })).status;
-      expect([await ask({}), await ask({ cookie }), await ask({ authorization })]).toEqual([
-        ...[401, 403, 200],
-      ]);
-    }
-    // The page holds no data: it is how one signs in.
-    expect((await dashboard.get("/")).status).toBe(200);
-    expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
-    expect((await dashboard.get("/healthz")).status).toBe(200);
-    // Neither says more than that: what is away is in the log.
-    const ready = await dashboard.get("/readyz");
-    expect([ready.status, ready.json]).toEqual([200, { status: "ready" }]);
-  });
+      for (const path of ["/metrics", "/METRICS/"]) {
+        const ask = async (headers: Record<string, string>) =>
+          (await dashboard.send("GET", path, { headers })).status;
+        expect([await ask({}), await ask({ cookie }), await ask({ authorization })]).toEqual([
+          ...[401, 403, 200],
+        ]);
+      }
+      // The page holds no data: it is how one signs in.
+      expect((await dashboard.get("/")).status).toBe(200);
+      expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
+      expect((await dashboard.get("/healthz")).status).toBe(200);
+      // Neither says more than that: what is away is in the log.
+      const ready = await dashboard.get("/readyz");
+      expect([ready.status, ready.json]).toEqual([200, { status: "ready" }]);
+    });
 
-  test("lets a viewer write nothing, through the API or bull-board", async () => {
-    const headers = { authorization: `Bearer ${VIEWER_TOKEN}` };
-    for (const [method, path] of [
-      ["POST", "/api/sources/acme/pause"],
-      ["POST", "/api/retry"],
-      ["POST", "/api/events/acme/evt_1/replay"],
-      ["PUT", "/queues/api/queues/pause"],
-      ["PUT", "/queues/api/queues/millrace-acme/pause"],
-      ["PUT", "/QUEUES//api/queues/millrace-acme/pause"],
-    ] as const) {
-      const refused = await dashboard.send(method, path, { headers });
-      expect([path, refused.status, refused.json.error.code]).toEqual([path, 403, "forbidden"]);
-    }
-    expect(await dashboard.queues.queues.get("acme")?.isPaused()).toBe(false);
+    test("lets a viewer write nothing, through the API or bull-board", async () => {
+      const headers = { authorization: `Bearer ${VIEWER_TOKEN}` };
+      for (const [method, path] of [
+        ["POST", "/api/sources/acme/pause"],
+        ["POST", "/api/retry"],
+        ["POST", "/api/events/acme/evt_1/replay"],
+        ["PUT", "/queues/api/queues/pause"],
+        ["PUT", "/queues/api/queues/millrace-acme/pause"],
+        ["PUT", "/QUEUES//api/queues/millrace-acme/pause"],
+      ] as const) {
+        const refused = await dashboard.send(method, path, { headers });
+        expect([path, refused.status, refused.json.error.code]).toEqual([path, 403, "forbidden"]);
+      }
+      expect(await dashboard.queues.queues.get("acme")?.isPaused()).toBe(false);
+    });
   });
 });

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { startTestBoard } from "./board-fixture.ts";
 
-/** All that bull-board ships to the browser. */
 const scripts = readScripts();
 
 function readScripts(): string {
@@ -23,17 +23,11 @@ const left = (names: readonly string[]) =>
   names.filter((_, index) => index < names.length - 3 && index !== 1);
 
 describeOnRedis("the queue board's buttons", () => {
-  let base: string;
-  let close: (() => Promise<void>) | undefined;
-
-  beforeAll(async () => {
-    ({ base, close } = await startTestBoard());
-  });
-  afterAll(() => close?.());
+  const board = openForAll(() => startTestBoard());
 
   test("the page hides what is refused, by names that bull-board ships", async () => {
     for (const path of ["/", "/queue/millrace-acme"]) {
-      const page = await (await fetch(base + path)).text();
+      const page = await (await fetch(board.base + path)).text();
       const style = /<style>([^<]*)\{display:none!important\}<\/style><\/head>/.exec(page)?.[1];
       const classes = [...(style ?? "").matchAll(/\.([\w-]+)/g)].map((match) => match[1] ?? "");
       expect(new Set(classes).size).toBe(3);
@@ -42,7 +36,7 @@ describeOnRedis("the queue board's buttons", () => {
   });
 
   test("its queues offer retry and no retry of what is completed, no rate limit, and are writable", async () => {
-    const answer = (await (await fetch(`${base}/api/queues`)).json()) as { queues: object[] };
+    const answer = (await (await fetch(`${board.base}/api/queues`)).json()) as { queues: object[] };
     expect(answer.queues[0]).toMatchObject({
       type: "bullmq",
       readOnlyMode: false,

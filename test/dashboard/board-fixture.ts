@@ -10,7 +10,6 @@ import { startRedis, type TestRedis } from "../support/redis.ts";
 export interface TestBoard {
   readonly redis: TestRedis;
   readonly queue: Queue;
-  /** Where the board is. */
   readonly base: string;
   close(): Promise<void>;
 }

@@ -1,13 +1,11 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Answer } from "./dashboard-fixture.ts";
 
-/** Compares answers with the API's own document. */
 export interface AnswerCheck {
   /** What is wrong with an answer to `method path`; undefined when it is as the document says. */
   problemOf(method: string, path: string, answer: Answer): string | undefined;
   /** `get /api/events 200`: every answer that the document has. */
   readonly documented: readonly string[];
-  /** Those of them that came. */
   readonly seen: ReadonlySet<string>;
 }
 

@@ -3,6 +3,7 @@ import type { DashboardOptions } from "@millrace/dashboard";
 import type { TestServers } from "../support/backends.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { environmentOf } from "../support/server-urls.ts";
+import { until } from "../support/until.ts";
 import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
 
 /** A dashboard that listens, and a ledger and queues over the same servers. */
@@ -11,6 +12,11 @@ export interface TestDashboard extends TestStores {
   get(path: string): Promise<Answer>;
   /** Sends a request whose headers `fetch` would not let a test choose. */
   send(method: string, path: string, options?: SendOptions): Promise<Answer>;
+  post(path: string, body: unknown, headers?: SendOptions["headers"]): Promise<Answer>;
+  /** Signs a user in; gives the cookie. */
+  signIn(user: { readonly user: string; readonly password: string }): Promise<string>;
+  /** Runs what waits by handlers that do nothing, until these are completed. */
+  complete(...eventIds: readonly string[]): Promise<void>;
 }
 
 export interface SendOptions {
@@ -42,11 +48,29 @@ export async function startTestDashboard(
   const port = Number(new URL(url).port);
   const send: TestDashboard["send"] = (method, path, sent = {}) =>
     sendRequest({ method, port, path, ...sent });
+  const post: TestDashboard["post"] = (path, body, headers) =>
+    send("POST", path, {
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
   return {
     ...stores,
     port,
     send,
+    post,
     get: (path) => send("GET", path),
+    signIn: async (user) => {
+      const signedIn = await post("/api/session", user);
+      return String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
+    },
+    complete: async (...eventIds) => {
+      const text = "SELECT FROM millrace.events WHERE event_id = ANY ($1) AND status = 'completed'";
+      const found = async () => (await stores.pool.query(text, [eventIds])).rowCount;
+      await stores.work(
+        () => {},
+        () => until(async () => (await found()) === eventIds.length),
+      );
+    },
     close: async () => {
       await close();
       await stores.close();

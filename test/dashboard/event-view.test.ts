@@ -1,27 +1,21 @@
 import { startBulkRunner } from "@millrace/operations";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
+import { startTestDashboard } from "./dashboard-fixture.ts";
 
-let dashboard: TestDashboard;
+const dashboard = openForAll(async () => startTestDashboard(await onPostgres()));
 beforeAll(async () => {
-  dashboard = await startTestDashboard(await onPostgres());
   for (const n of [1, 2, 3, 4]) await dashboard.take(`evt_new_${n}`, { source: "patient" });
 });
-afterAll(() => dashboard?.close());
 
 const path = (eventId: string, source = "acme") => `/api/events/${source}/${eventId}`;
 const ids = async (query: string) => {
   const { json } = await dashboard.get(`/api/events${query}`);
   return json.events.map((event: { event_id: string }) => event.event_id);
 };
-const post = (url: string, body: object) =>
-  dashboard.send("POST", url, {
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
 
 test("gives the oldest first when asked to, page by page", async () => {
   const newestFirst = await ids("?source=patient");
@@ -71,21 +65,6 @@ test("shows 256 kB of a body of 20 MB, and gives all of its bytes, or some, as a
   expect([head.headers["content-length"], head.bytes.byteLength]).toEqual(["20000000", 0]);
 });
 
-test("gives the bytes of what is no text, and of no other event", async () => {
-  const bytes = Buffer.from([0x22, 0xff, 0x00, 0x22]);
-  await dashboard.fail("evt_bytes_2", { body: bytes });
-  const answer = await dashboard.get(`${path("evt_bytes_2")}/body?generation=0`);
-  expect(answer.bytes.equals(bytes)).toBe(true);
-  for (const [url, status, code] of [
-    [`${path("evt_bytes_2")}/body?generation=1`, 404, "event_not_found"],
-    [`${path("evt_none_1", "stranger")}/body`, 404, "event_not_found"],
-    [`${path("evt_bytes_2")}/body?offset=1e3`, 400, "invalid_request"],
-  ] as const) {
-    const refused = await dashboard.get(url);
-    expect([url, refused.status, refused.json.error.code]).toEqual([url, status, code]);
-  }
-});
-
 test("counts the events of a filter", async () => {
   const counted = async (query: string) => (await dashboard.get(`/api/event-count${query}`)).json;
   expect(await counted("?source=patient")).toEqual({ count: 4, more: false });
@@ -104,7 +83,7 @@ test("retries the events that are named, and says of each what became of it", as
     named("evt_fresh_1"),
     named("evt_named_1", "stranger"),
   ];
-  const { status, json } = await post("/api/retry", { events, reason: "why" });
+  const { status, json } = await dashboard.post("/api/retry", { events, reason: "why" });
   const results = ["retried", "not_found", "retried", "not_failed", "unknown_source"];
   expect([status, json]).toEqual([
     200,
@@ -129,14 +108,14 @@ test.each([
   { events: [{ source: "a", event_id: "b", generation: 0 }], all: true },
   { events: [{ source: "a", event_id: "b", generation: 0 }], dryRun: true },
 ])("a retry of named events is refused for what it cannot be", async (body) => {
-  const { status, json } = await post("/api/retry", body);
+  const { status, json } = await dashboard.post("/api/retry", body);
   expect([status, json.error.code]).toEqual([400, "invalid_request"]);
 });
 
 test("tells who ran an event again or gave it up, by itself or in a run, and its steps", async () => {
   for (const id of ["evt_told_1", "evt_told_2"]) await dashboard.fail(id);
   const { ledger, queues } = dashboard;
-  const started = await post("/api/retry", { q: "evt_told_1", reason: "all of them" });
+  const started = await dashboard.post("/api/retry", { q: "evt_told_1", reason: "all of them" });
   const run = started.json.run.id;
   const runner = startBulkRunner({ ledger, queues, leading: () => true, notify: () => {} });
   await until(async () => (await dashboard.row("evt_told_1"))?.status === "pending");
@@ -145,7 +124,7 @@ test("tells who ran an event again or gave it up, by itself or in a run, and its
   const attempt = (await dashboard.row("evt_told_1"))?.attempts ?? 0;
   const step = { name: "charge", result: '"secret"' };
   expect(await ledger.claims.recordStep(key, attempt, step)).toBe("recorded");
-  await post(`${path("evt_told_1")}/give-up?generation=0`, { reason: "no use" });
+  await dashboard.post(`${path("evt_told_1")}/give-up?generation=0`, { reason: "no use" });
   await dashboard.get(`${path("evt_told_1")}/body`);
   const { json, text } = await dashboard.get(path("evt_told_1"));
   expect(json.acts).toMatchObject([

@@ -1,19 +1,15 @@
 import { DISAGREEMENT_KINDS } from "@millrace/operations";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
+import { startTestDashboard } from "./dashboard-fixture.ts";
 
 onOneBackend("the dashboard's overviews", (prepare) => {
-  let dashboard: TestDashboard;
-
-  beforeAll(async () => {
-    const compare = { graceMs: 0, keysDays: 90 };
-    dashboard = await startTestDashboard(await prepare(), { compare });
-    await dashboard.fail("evt_bad_1");
-  });
-  afterAll(() => dashboard?.close());
+  const compare = { graceMs: 0, keysDays: 90 };
+  const dashboard = openForAll(async () => startTestDashboard(await prepare(), { compare }));
+  beforeAll(() => dashboard.fail("evt_bad_1"));
 
   test("the last hour is told minute by minute, of one source or of all", async () => {
     const { status, json } = await dashboard.get("/api/activity");

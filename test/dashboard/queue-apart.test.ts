@@ -85,14 +85,4 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
     await until(async () => (await stats()).sources["patient"]?.queued === 0);
     await until(async () => (await health()).get("oldest_waiting")?.level === "ok");
   });
-
-  test("shows those of every source as unknown when Redis refuses every queue", async () => {
-    await allow();
-    const { sources } = await until(async () => {
-      const answer = await stats();
-      return Object.values(answer.sources).every(({ jobs }) => jobs === null) && answer;
-    });
-    expect(sources["acme"]).toMatchObject({ queued: null, jobs: null });
-    await until(async () => (await health()).get("paused")?.level === "unknown");
-  });
 });

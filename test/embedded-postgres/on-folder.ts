@@ -18,7 +18,6 @@ export interface OnFolder {
   start(options?: Partial<EmbeddedPostgresOptions>): Promise<EmbeddedPostgres>;
   /** Listens on loopback, as a stranger who has the port. */
   listen(port: number): Promise<Server>;
-  /** Ends something with the test; what came last ends first. */
   atEnd(closer: () => Promise<unknown>): void;
 }
 

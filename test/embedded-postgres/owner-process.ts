@@ -18,9 +18,7 @@ export interface Said {
 export interface OwnerProcess {
   readonly said: Said;
   readonly child: ChildProcess;
-  /** Stops Postgres and ends the process. */
   stop(): Promise<void>;
-  /** SIGKILLs the process; its Postgres goes on. */
   kill(): Promise<void>;
 }
 

@@ -8,24 +8,23 @@ import { startSentinels } from "../support/sentinel.ts";
 import { createSlowDisk } from "../support/slow-disk.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
 import {
-  asLogin,
-  newLogin,
-  redisUrl,
+  databaseAt,
+  redisAt,
   redisWith,
+  withSettings,
+  type Prepared,
   type SetUp,
   type SetUpServers,
   type Variables,
 } from "./set-up-servers.ts";
-import { queryOnce } from "../support/query-once.ts";
 
 // The set-ups in which a URL leads to another kind of server than the one that is expected.
 
 const KEY: Variables = { MILLRACE_QUEUE_KEY: "a".repeat(64) };
 
 export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
-  "A pooler that shares each transaction, and no `DATABASE_SESSION_URL`": async (servers) => ({
-    variables: { DATABASE_URL: await pooled(servers, "transaction") },
-  }),
+  "A pooler that shares each transaction, and no `DATABASE_SESSION_URL`": async (servers) =>
+    databaseAt(await pooled(servers, "transaction")),
   "A pooler that shares each transaction, and `DATABASE_SESSION_URL` names it too": async (
     servers,
   ) => {
@@ -50,35 +49,26 @@ export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
     await migrate({ pool });
     await pool.end();
     await pair.caughtUp();
-    return { variables: { DATABASE_URL: pair.standby.url } };
+    return await databaseAt(pair.standby.url);
   },
-  "`default_transaction_read_only = on`": async ({ postgres, databaseUrl }) => {
-    const login = await newLogin(postgres);
-    await queryOnce(postgres.url, `ALTER ROLE ${login} SET default_transaction_read_only = on`);
-    return { variables: { DATABASE_URL: asLogin(databaseUrl, login) } };
-  },
+  "`default_transaction_read_only = on`": (servers) =>
+    withSettings(servers, { default_transaction_read_only: "on" }),
   "`REDIS_URL` names a node of a Redis Cluster": () => redisWith("--cluster-enabled", "yes"),
   "`REDIS_URL` names a replica": ({ redis }) =>
     redisWith("--replicaof", "127.0.0.1", String(redis.port)),
   "`REDIS_URL` names a Sentinel, and begins with `redis://`": async () => {
     const { sentinelPorts } = await sentinels();
-    return redisUrl(`redis://:sentinel-s3cret@127.0.0.1:${sentinelPorts[0]}`);
+    return redisAt(`redis://:sentinel-s3cret@127.0.0.1:${sentinelPorts[0]}`);
   },
-  "The Sentinels do not know the primary's name": async () => {
-    const { url } = await sentinels();
-    return { variables: { REDIS_URL: url.replace("/main?", "/mian?"), ...KEY } };
-  },
-  "The Sentinels refuse the password": async () => {
-    const { url } = await sentinels();
-    return { variables: { REDIS_URL: url.replace("sentinel-s3cret", "wrong"), ...KEY } };
-  },
+  "The Sentinels do not know the primary's name": () => sentinelsAt("/main?", "/mian?"),
+  "The Sentinels refuse the password": () => sentinelsAt("sentinel-s3cret", "wrong"),
   "`redis+sentinel://`, and a Redis answers there": async ({ redis }) => ({
     variables: { REDIS_URL: `redis+sentinel://127.0.0.1:${redis.port}/main`, ...KEY },
   }),
   "`rediss://`, a private CA, and no `REDIS_CA_FILE`": async ({ redis }) => {
     const proxy = await startTlsProxy(redis.url);
     onTestFinished(() => proxy.close());
-    return redisUrl(`rediss://127.0.0.1:${proxy.port}`);
+    return redisAt(`rediss://127.0.0.1:${proxy.port}`);
   },
   "`queue.replicas: 1`, and no replica is online": async () => ({ variables: { REPLICAS: "1" } }),
   "The disk of Redis is slow": async () => {
@@ -111,6 +101,12 @@ async function sentinels() {
   const started = await startSentinels();
   onTestFinished(() => started.stop());
   return started;
+}
+
+/** Sentinels by a URL in which a part is another. */
+async function sentinelsAt(part: string, other: string): Promise<Prepared> {
+  const { url } = await sentinels();
+  return { variables: { REDIS_URL: url.replace(part, other), ...KEY } };
 }
 
 /** Writes until the test ends: an fsync is only needed for what was written. */

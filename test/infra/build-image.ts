@@ -7,13 +7,10 @@ import { dirname, join } from "node:path";
 import { contextFiles, ROOT } from "./context.ts";
 import { lastStep, parseDockerfile, type Stage, type Step } from "./dockerfile.ts";
 
-/** What the last stage of the Dockerfile would hold, in a folder. */
 export interface BuiltImage {
-  /** Stands for `/app`. */
   readonly folder: string;
   /** The variables that the image sets, with the folder for `/app`. */
   readonly env: Readonly<Record<string, string>>;
-  /** The command's file. */
   readonly bin: string;
   remove(): Promise<void>;
 }
@@ -54,7 +51,6 @@ export async function buildImage(options: { whole: boolean }): Promise<BuiltImag
   };
 }
 
-/** Where each stage lies, and which steps are taken. */
 interface Build {
   readonly folderOf: (stage: string) => string;
   readonly whole: boolean;

@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { cp, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
 import {
@@ -10,7 +9,9 @@ import {
   type MillraceProcess,
   type ProcessOptions,
 } from "../support/millrace-process.ts";
+import { queryOnce } from "../support/query-once.ts";
 import { describeOnRedis } from "../support/redis.ts";
+import { STORE_SECRETS } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
 import { buildImage, type BuiltImage } from "./build-image.ts";
 import { ROOT } from "./context.ts";
@@ -72,12 +73,6 @@ describeOnRedis("what the Dockerfile's steps make", () => {
     async () => {
       const migrated = await runCommand(["migrate"], env, options);
       expect({ ...migrated, code: migrated.code }).toMatchObject({ code: 0 });
-      const secrets = {
-        HOOKMESH_WEBHOOK_SECRET: "a-hook-mesh-secret-of-32-characters",
-        STRIPE_WEBHOOK_SECRET: "whsec_a_stripe_secret",
-        GITHUB_WEBHOOK_SECRET: "a-github-secret",
-        STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
-      };
       const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-good-password" };
       const roles: MillraceProcess[] = [];
       const start = async (role: string, more: Record<string, string> = {}) => {
@@ -86,17 +81,20 @@ describeOnRedis("what the Dockerfile's steps make", () => {
         return started;
       };
       try {
-        const ingress = await start("ingress", secrets);
+        const ingress = await start("ingress", STORE_SECRETS);
         const worker = await start("worker");
         const dashboard = await start("dashboard", login);
         await expectHealthy(image, { ingress, worker, dashboard });
         const sent = await runCommand(
           ["send", "hookmesh", "user.created", "--id", "evt_image_1", "--url", ingress.url],
-          { ...env, ...secrets },
+          { ...env, ...STORE_SECRETS },
           options,
         );
         expect({ ...sent }).toMatchObject({ code: 0 });
-        expect(await statusOf(servers.databaseUrl, "evt_image_1")).toBe("completed");
+        await until(async () => {
+          const text = "select from webhook_events where status = 'completed'";
+          return (await queryOnce(servers.databaseUrl, text)).length === 1;
+        });
         for (const role of roles) expect(await role.end("SIGTERM")).toBe(0);
       } finally {
         await Promise.all(roles.map((role) => role.end()));
@@ -126,21 +124,5 @@ async function expectHealthy(
     const isReady = () =>
       spawnSync(process.execPath, [script, "/readyz", role], { env }).status === 0;
     await until(isReady, { withinMs: 120_000, what: `${role} ready` });
-  }
-}
-
-async function statusOf(url: string, id: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await until(async () => {
-      const { rows } = await client.query<{ status: string }>(
-        "select status from webhook_events where event_id = $1 and status <> 'pending'",
-        [id],
-      );
-      return rows[0]?.status;
-    });
-  } finally {
-    await client.end();
   }
 }

@@ -34,7 +34,6 @@ export async function readComposeFile(): Promise<ComposeFile> {
   return parse(withDefaults.replaceAll("$$", "$"), { merge: true }) as ComposeFile;
 }
 
-/** The names and values of an env file's example. */
 export async function readExample(file: string): Promise<Readonly<Record<string, string>>> {
   const text = await readFile(join(INFRA, `${file}.example`), "utf8");
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
@@ -47,7 +46,6 @@ export async function readExample(file: string): Promise<Readonly<Record<string,
   );
 }
 
-/** All variables that a service is given. */
 export async function environmentOf(service: Service | undefined): Promise<Record<string, string>> {
   const files = await Promise.all((service?.env_file ?? []).map(readExample));
   return Object.assign({}, ...files) as Record<string, string>;

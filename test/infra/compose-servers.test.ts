@@ -4,10 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkRedis } from "@millrace/queue";
-import { Redis } from "ioredis";
-import pg from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { withRedis } from "../support/redis-client.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { environmentOf, readComposeFile, settingsOf } from "./compose-file.ts";
@@ -41,16 +41,13 @@ describeOnRedis("the compose file's Redis", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("is one that Millrace starts on", async () => {
-    expect(await checkRedis(url, { allowVolatile: false })).toMatchObject({ aof: true });
-  });
-
   test("has an end of its memory, or the ingress could not tell that it fills", async () => {
-    const client = new Redis(url);
-    expect(await client.config("GET", "maxmemory")).toEqual(["maxmemory", String(512 * 1024 ** 2)]);
-    expect(await client.config("GET", "appendfsync")).toEqual(["appendfsync", "everysec"]);
-    expect(await client.config("GET", "save")).toEqual(["save", ""]);
-    await client.quit();
+    const settings = { maxmemory: String(512 * 1024 ** 2), appendfsync: "everysec", save: "" };
+    await withRedis(url, async (client) => {
+      for (const [name, value] of Object.entries(settings)) {
+        expect(await client.config("GET", name)).toEqual([name, value]);
+      }
+    });
   });
 
   test("takes each role by its own user and password, and not by another's", async () => {
@@ -83,15 +80,9 @@ test("Postgres takes every setting of the compose file", async () => {
   const postgres = (await readComposeFile()).services["postgres"];
   const settings = settingsOf(postgres?.command ?? []);
   expect(settings.length).toBeGreaterThan(3);
-  const client = new pg.Client({ connectionString: inject("postgresUrl") });
-  await client.connect();
-  try {
-    for (const [name, value] of settings) {
-      // Checked as the start would, and in force after a restart alone, before which it is undone.
-      await client.query(`ALTER SYSTEM SET ${name} = '${value}'`);
-      await client.query(`ALTER SYSTEM RESET ${name}`);
-    }
-  } finally {
-    await client.end();
+  for (const [name, value] of settings) {
+    // Checked as the start would, and in force after a restart alone, before which it is undone.
+    await queryOnce(inject("postgresUrl"), `ALTER SYSTEM SET ${name} = '${value}'`);
+    await queryOnce(inject("postgresUrl"), `ALTER SYSTEM RESET ${name}`);
   }
 });

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import dockerignore from "@balena/dockerignore";
 
-/** The repository, which is the image's context. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** What `.dockerignore` says of a path, given relative to the repository. */
@@ -15,7 +14,6 @@ export async function readIgnore(): Promise<(path: string) => boolean> {
 // Not looked into: their thousands of files are asked about by name, in a test of their own.
 const HEAVY = new Set(["node_modules", ".git", ".turbo", ".millrace", "dist"]);
 
-/** Every file that a build would be sent. */
 export async function contextFiles(): Promise<string[]> {
   const isIgnored = await readIgnore();
   const files = await filesBelow("");

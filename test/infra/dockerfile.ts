@@ -1,6 +1,5 @@
 /** An instruction of a Dockerfile; `dockerfile-utils` says in the tests whether its form is right. */
 export interface Step {
-  /** `COPY`, `RUN`, ... */
   readonly name: string;
   /** The flags by name: `from` of `--from=build`. */
   readonly flags: Readonly<Record<string, string>>;
@@ -12,12 +11,10 @@ export interface Step {
 
 export interface Stage {
   readonly name: string | undefined;
-  /** The image or the stage that it begins with. */
   readonly from: string;
   readonly steps: readonly Step[];
 }
 
-/** The stages of a Dockerfile, in their order. */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: { name: string | undefined; from: string; steps: Step[] }[] = [];
   for (const line of instructionsOf(text)) {

@@ -1,8 +1,6 @@
-/** What a process exports, by the name of its metric. */
 export interface Exported {
   /** Names as samples bear them, those of a histogram's parts too. */
   readonly names: ReadonlySet<string>;
-  /** The values that each label was seen with, by metric. */
   readonly labels: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 }
 

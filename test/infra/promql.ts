@@ -9,15 +9,12 @@ export interface Selector {
 
 export interface Matcher {
   readonly label: string;
-  /** `=`, `!=`, `=~` or `!~`. */
   readonly operator: string;
   readonly value: string;
 }
 
-/** What an expression reads. */
 export interface Expression {
   readonly selectors: readonly Selector[];
-  /** Labels that it groups by. */
   readonly grouping: readonly string[];
 }
 

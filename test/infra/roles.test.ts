@@ -1,27 +1,18 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readRolesSql } from "../support/least-privilege.ts";
-import { migratedDatabase, type TestDatabase } from "../support/scratch-database.ts";
+import { openForAll } from "../support/open-for.ts";
+import { queryOnce } from "../support/query-once.ts";
+import { migratedDatabase } from "../support/scratch-database.ts";
 
-let roles: string;
-let database: TestDatabase;
-let client: pg.Client;
-beforeAll(async () => {
-  roles = await readRolesSql();
-  database = await migratedDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+const database = openForAll(async () => {
+  const { url, drop } = await migratedDatabase();
+  return { url, close: drop };
 });
-afterAll(async () => {
-  await client?.end();
-  await database?.drop();
-});
+const roles = await readRolesSql();
 
 /** Names of the catalog in the schema millrace. The days of bodies have the rights of their table. */
-async function names(query: string): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(query);
-  return rows.map(({ name }) => name);
-}
+const names = async (query: string) =>
+  (await queryOnce<{ name: string }>(database.url, query)).map(({ name }) => name);
 
 /** Each right that the file gives or takes: on what, and what of it. */
 const written = () =>

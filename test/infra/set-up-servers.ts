@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo } from "node:net";
 import { createPool, migrate } from "@millrace/ledger";
 import pg from "pg";
 import { onTestFinished } from "vitest";
+import { readRolesSql } from "../support/least-privilege.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -12,7 +13,6 @@ import { until } from "../support/until.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What is other than on servers where all is well. */
 export interface Prepared {
   readonly variables?: Variables;
   /** Goes on with the worker that was started, before the doctor looks. */
@@ -21,13 +21,11 @@ export interface Prepared {
 
 export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
 
-/** Servers on which all is well. */
 export interface SetUpServers {
   readonly postgres: TestPostgres;
   readonly redis: TestRedis;
   /** A database as `millrace migrate` leaves it. */
   readonly databaseUrl: string;
-  /** A database of a test's own. */
   newDatabase(options?: { migrated?: boolean }): Promise<string>;
   close(): Promise<void>;
 }
@@ -46,10 +44,8 @@ export async function openServers(): Promise<SetUpServers> {
   await pool.end();
   const newDatabase = async ({ migrated = true } = {}) => {
     const name = newName();
-    await queryOnce(
-      postgres.url,
-      `CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${TEMPLATE}` : ""}`,
-    );
+    const template = migrated ? `TEMPLATE ${TEMPLATE}` : "";
+    await queryOnce(postgres.url, `CREATE DATABASE ${name} ${template}`);
     return urlOf(name);
   };
   return {
@@ -69,7 +65,6 @@ export function withUrl(text: string, change: (url: URL) => unknown): string {
   return url.href;
 }
 
-/** Makes a login that may do everything. */
 export async function newLogin({ url }: TestPostgres): Promise<string> {
   const login = newName();
   await queryOnce(url, `CREATE ROLE ${login} LOGIN SUPERUSER PASSWORD '${PASSWORD}'`);
@@ -84,24 +79,21 @@ export const asLogin = (url: string, login: string): string =>
 
 /** Changes a setting of the server, until the test ends. */
 export async function changeSetting(
-  { url }: TestPostgres,
+  { postgres: { url } }: SetUpServers,
   name: string,
   value: string,
-): Promise<void> {
-  const is = (wanted: string) => async () =>
-    (await queryOnce<{ now: string }>(url, `SELECT current_setting('${name}') AS now`))[0]?.now ===
-    wanted;
-  const [before] = await queryOnce<{ now: string }>(
-    url,
-    `SELECT current_setting('${name}') AS now`,
-  );
-  const change = async (to: string) => {
+): Promise<Prepared> {
+  const read = async () =>
+    (await queryOnce<{ now: string }>(url, `SELECT current_setting('${name}') AS now`))[0]?.now;
+  const change = async (to = "") => {
     await queryOnce(url, `ALTER SYSTEM SET ${name} = '${to}'`);
     await queryOnce(url, "SELECT pg_reload_conf()");
-    await until(is(to));
+    await until(async () => (await read()) === to);
   };
+  const before = await read();
   await change(value);
-  onTestFinished(() => change(before?.now ?? ""));
+  onTestFinished(() => change(before));
+  return {};
 }
 
 /** Refuses a login that does not encrypt, as `hostssl` alone in pg_hba.conf does. */
@@ -149,7 +141,7 @@ export async function claimVersion(major: number, serverUrl: string, url: string
 }
 
 /** Streams from a Postgres as a standby does. */
-export async function stream({ url }: TestPostgres): Promise<void> {
+export async function stream({ postgres: { url } }: SetUpServers): Promise<Prepared> {
   const config = { connectionString: url, replication: "true" };
   const standby = new pg.Client(config);
   standby.on("error", () => {});
@@ -159,21 +151,16 @@ export async function stream({ url }: TestPostgres): Promise<void> {
   });
   const { rows } = await standby.query<{ xlogpos: string }>("IDENTIFY_SYSTEM");
   standby.query(`START_REPLICATION PHYSICAL ${rows[0]?.xlogpos}`).catch(() => {});
-  await until(async () => {
-    const seen = await queryOnce(
-      url,
-      "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'",
-    );
-    return seen.length > 0;
-  });
+  const streaming = "SELECT FROM pg_stat_replication WHERE state = 'streaming'";
+  await until(async () => (await queryOnce(url, streaming)).length > 0);
+  return {};
 }
 
 /** A Redis whose disk is full, as its first write finds out. */
 export async function startOnFullDisk(): Promise<TestRedis> {
   const disk = await mountSmallDisk(16 * 1024 ** 2);
   onTestFinished(() => disk.close());
-  const redis = await startRedis({ args: ["--dir", disk.folder] });
-  onTestFinished(() => redis.stop());
+  const redis = await ownRedis(["--dir", disk.folder]);
   disk.fill();
   await withRedis(redis.url, async (client) => {
     const isRefused = async (): Promise<boolean> =>
@@ -183,13 +170,43 @@ export async function startOnFullDisk(): Promise<TestRedis> {
   return redis;
 }
 
-export async function redisUrl(url: string) {
-  return { variables: { REDIS_URL: url } };
+export const databaseAt = async (url: string | undefined): Promise<Prepared> => ({
+  variables: { DATABASE_URL: url },
+});
+export const redisAt = async (url: string): Promise<Prepared> => ({
+  variables: { REDIS_URL: url },
+});
+
+export async function redisWith(...args: string[]): Promise<Prepared> {
+  return await redisAt((await ownRedis(args)).url);
 }
 
-/** A Redis of the set-up's own. */
-export async function redisWith(...args: string[]) {
+export async function ownRedis(args: readonly string[] = []): Promise<TestRedis> {
   const redis = await startRedis({ args });
   onTestFinished(() => redis.stop());
-  return await redisUrl(redis.url);
+  return redis;
+}
+
+/** Runs statements in a database, of a role's login where it is one of roles.sql. */
+export async function asRole(
+  { newDatabase }: SetUpServers,
+  role: string,
+  more = "",
+): Promise<Prepared> {
+  const url = await newDatabase();
+  await queryOnce(url, await readRolesSql());
+  await queryOnce(url, `ALTER ROLE millrace_${role} PASSWORD '${PASSWORD}'; ${more}`);
+  return await databaseAt(asLogin(url, `millrace_${role}`));
+}
+
+/** A login whose sessions begin with these settings. */
+export async function withSettings(
+  { postgres, databaseUrl }: SetUpServers,
+  settings: Readonly<Record<string, string>>,
+): Promise<Prepared> {
+  const login = await newLogin(postgres);
+  for (const [name, value] of Object.entries(settings)) {
+    await queryOnce(postgres.url, `ALTER ROLE ${login} SET ${name} = ${value}`);
+  }
+  return await databaseAt(asLogin(databaseUrl, login));
 }

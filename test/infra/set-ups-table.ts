@@ -4,24 +4,19 @@ import { fileURLToPath } from "node:url";
 const PAGE = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
 const HEADING = "## Set-ups that are refused or warned about";
 
-/** What a process does at its start, as the table of docs/operations.md says it. */
 export type StartState = "refused" | "waits" | "warns" | "ready";
 
-/** A row of the table. */
 export interface SetUpRow {
   readonly setUp: string;
   readonly start: StartState;
-  /** Who starts so. */
   readonly role: "worker" | "dashboard";
   /** Words that the process prints, of each cell the parts in backticks. */
   readonly printed: readonly string[];
   /** The mark and the name of the doctor's line; undefined where it has none. */
   readonly doctor: { readonly mark: string; readonly name: string } | undefined;
-  /** Words that the doctor prints, the fix among them. */
   readonly told: readonly string[];
 }
 
-/** Reads the table of set-ups. */
 export function readSetUpTable(): SetUpRow[] {
   const [, section = ""] = readFileSync(PAGE, "utf8").split(HEADING);
   const [, , ...lines] = section

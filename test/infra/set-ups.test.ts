@@ -1,17 +1,21 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { readRolesSql } from "../support/least-privilege.ts";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { launch, runCommand } from "../support/millrace-process.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { openForAll } from "../support/open-for.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { hasGcc } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
 import { readSetUpTable, type StartState } from "./set-ups-table.ts";
-import { asLogin, openServers, PASSWORD, withUrl, type SetUpServers } from "./set-up-servers.ts";
+import {
+  asRole,
+  openServers,
+  withUrl,
+  type SetUpServers,
+  type Variables,
+} from "./set-up-servers.ts";
 import { SET_UPS } from "./set-ups.ts";
-import type { Variables } from "./set-up-servers.ts";
 
 // Each row of the table in docs/operations.md, on real servers: a process is started as a user starts it, and
 // `millrace doctor` looks at the same.
@@ -19,11 +23,7 @@ import type { Variables } from "./set-up-servers.ts";
 const CONFIG = fileURLToPath(new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url));
 
 describeOnRedis("set-ups", () => {
-  let servers: SetUpServers;
-  beforeAll(async () => {
-    servers = await openServers();
-  });
-  afterAll(() => servers?.close());
+  const servers: SetUpServers = openForAll(openServers);
 
   test.for(readSetUpTable())(
     "$setUp",
@@ -85,12 +85,9 @@ describeOnRedis("set-ups", () => {
     };
 
     test("is refused with the login of another role, also where it has Redis", async () => {
-      const url = await servers.newDatabase();
-      await queryOnce(url, await readRolesSql());
-      await queryOnce(url, `ALTER ROLE millrace_retention PASSWORD '${PASSWORD}'`);
-      const DATABASE_URL = asLogin(url, "millrace_retention");
+      const { variables } = await asRole(servers, "retention");
       const { state, text } = await start(
-        { DATABASE_URL, REDIS_URL: servers.redis.url },
+        { ...variables, REDIS_URL: servers.redis.url },
         "refused",
       );
       expect(state).toBe("refused");
@@ -134,9 +131,7 @@ const ANYWHERE: Variables = {
 
 interface Started {
   readonly state: Exclude<StartState, "warns">;
-  /** What `/readyz` says, such as `degraded`. */
   readonly status: string | undefined;
-  /** What it printed. */
   output(): string;
   /** The same, with the messages and reasons of its log as text. */
   text(): string;
@@ -181,7 +176,6 @@ async function startProcess(
   };
 }
 
-/** A line of the log as a person reads it. */
 function textOf(line: string): string {
   try {
     return Object.values(JSON.parse(line) as Record<string, unknown>).join(" ");

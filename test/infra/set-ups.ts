@@ -3,12 +3,10 @@ import { readEnvironment } from "@millrace/core";
 import pg from "pg";
 import { onTestFinished, vi } from "vitest";
 import { freePort } from "../support/free-port.ts";
-import { readRolesSql } from "../support/least-privilege.ts";
 import { startRole } from "../support/millrace-process.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
-import { startRedis } from "../support/redis-server.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
 import { until } from "../support/until.ts";
@@ -17,17 +15,20 @@ import { ADDRESS_SET_UPS } from "./address-set-ups.ts";
 import {
   acceptOnlyTls,
   asLogin,
+  asRole,
   changeSetting,
   claimVersion,
+  databaseAt,
   newLogin,
   newName,
+  ownRedis,
   PASSWORD,
-  redisUrl,
+  redisAt,
   redisWith,
   startOnFullDisk,
   stream,
+  withSettings,
   withUrl,
-  type Prepared,
   type SetUp,
   type SetUpServers,
   type Variables,
@@ -36,28 +37,28 @@ import {
 /** The set-ups of the table in docs/operations.md, by the words of their first column. */
 export const SET_UPS: Readonly<Record<string, SetUp>> = {
   ...ADDRESS_SET_UPS,
-  "No `DATABASE_URL`": () => databaseUrl(undefined),
+  "No `DATABASE_URL`": () => databaseAt(undefined),
   "A password that Postgres refuses": ({ databaseUrl: url }) =>
-    databaseUrl(withUrl(url, (each) => (each.password = "another"))),
+    databaseAt(withUrl(url, (each) => (each.password = "another"))),
   "A database that is not there": ({ databaseUrl: url }) =>
-    databaseUrl(withUrl(url, (each) => (each.pathname = "/nowhere"))),
+    databaseAt(withUrl(url, (each) => (each.pathname = "/nowhere"))),
   "A host name without an address": ({ databaseUrl: url }) =>
-    databaseUrl(withUrl(url, (each) => (each.hostname = "postgres.invalid"))),
+    databaseAt(withUrl(url, (each) => (each.hostname = "postgres.invalid"))),
   "Nothing listens at `DATABASE_URL`": async ({ databaseUrl: url }) => {
     const port = String(await freePort());
-    return databaseUrl(withUrl(url, (each) => (each.port = port)));
+    return databaseAt(withUrl(url, (each) => (each.port = port)));
   },
   "`sslmode=require`, and Postgres has no TLS": ({ databaseUrl: url }) =>
-    databaseUrl(withUrl(url, (each) => each.searchParams.set("sslmode", "require"))),
+    databaseAt(withUrl(url, (each) => each.searchParams.set("sslmode", "require"))),
   "No `sslmode`, and Postgres accepts only TLS": async ({ postgres, databaseUrl: url }) => {
     const login = await newLogin(postgres);
     await acceptOnlyTls(postgres, login);
-    return databaseUrl(asLogin(url, login));
+    return databaseAt(asLogin(url, login));
   },
   "A certificate of a private CA": async ({ databaseUrl: url }) => {
     const proxy = await startTlsProxy(url);
     onTestFinished(() => proxy.close());
-    return databaseUrl(
+    return databaseAt(
       withUrl(url, (each) => {
         each.port = String(proxy.port);
         each.searchParams.set("sslmode", "verify-full");
@@ -65,71 +66,47 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
     );
   },
   "Postgres before 14": async ({ postgres, databaseUrl: url }) =>
-    databaseUrl(await claimVersion(13, postgres.url, url)),
+    databaseAt(await claimVersion(13, postgres.url, url)),
   "A migration is missing": async ({ newDatabase }) =>
-    databaseUrl(await newDatabase({ migrated: false })),
+    databaseAt(await newDatabase({ migrated: false })),
   "A migration that this build does not have": async ({ newDatabase }) => {
     const url = await newDatabase();
     await queryOnce(
       url,
       "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ('millrace', 5, 'other', '')",
     );
-    return databaseUrl(url);
+    return databaseAt(url);
   },
-  "A login without the rights of its role": async ({ postgres, newDatabase }) => {
-    const url = await newDatabase();
-    await queryOnce(url, await readRolesSql());
-    await queryOnce(url, "REVOKE INSERT ON millrace.attempts FROM millrace_worker");
-    await queryOnce(postgres.url, `ALTER ROLE millrace_worker PASSWORD '${PASSWORD}'`);
-    return databaseUrl(asLogin(url, "millrace_worker"));
-  },
-  "No `RETENTION_DATABASE_URL`, and the worker's login may not delete": async (servers) => {
-    const url = await servers.newDatabase();
-    await queryOnce(url, await readRolesSql());
-    await queryOnce(servers.postgres.url, `ALTER ROLE millrace_worker PASSWORD '${PASSWORD}'`);
-    return databaseUrl(asLogin(url, "millrace_worker"));
-  },
+  "A login without the rights of its role": (servers) =>
+    asRole(servers, "worker", "REVOKE INSERT ON millrace.attempts FROM millrace_worker"),
+  "No `RETENTION_DATABASE_URL`, and the worker's login may not delete": (servers) =>
+    asRole(servers, "worker"),
   "One worker may need more connections than there are": async () => ({
     variables: { CONCURRENCY: "400" },
   }),
   "All workers together may need more connections than there are": async (servers) => {
-    const other = await startRole("worker", { ...workerOn(servers), CONCURRENCY: "270" });
-    onTestFinished(async () => void (await other.end()));
+    await startOther(servers, { CONCURRENCY: "270" });
     return {};
   },
-  "`synchronous_commit = off`": (servers) => withSetting(servers, "synchronous_commit", "off"),
-  "`fsync = off`": async ({ postgres }) => {
-    await changeSetting(postgres, "fsync", "off");
-    return {};
-  },
-  "`full_page_writes = off`": async ({ postgres }) => {
-    await changeSetting(postgres, "full_page_writes", "off");
-    return {};
-  },
+  "`synchronous_commit = off`": (servers) => withSettings(servers, { synchronous_commit: "off" }),
+  "`fsync = off`": (servers) => changeSetting(servers, "fsync", "off"),
+  "`full_page_writes = off`": (servers) => changeSetting(servers, "full_page_writes", "off"),
   "`default_transaction_isolation` is not `read committed`": (servers) =>
-    withSetting(servers, "default_transaction_isolation", "'repeatable read'"),
+    withSettings(servers, { default_transaction_isolation: "'repeatable read'" }),
   "`transaction_timeout` is shorter than a handler's time": (servers) =>
-    withSetting(servers, "transaction_timeout", "'5s'"),
-  "`statement_timeout` or `idle_in_transaction_session_timeout` of the login": async (servers) => {
-    const login = await newLogin(servers.postgres);
-    await queryOnce(
-      servers.postgres.url,
-      `ALTER ROLE ${login} SET statement_timeout = '100ms';
-       ALTER ROLE ${login} SET idle_in_transaction_session_timeout = '100ms'`,
-    );
-    return {
-      variables: { DATABASE_URL: asLogin(servers.databaseUrl, login) },
-      after: () => completes(servers, "slow"),
-    };
-  },
-  "A standby streams, and `synchronous_standby_names` is empty": async ({ postgres }) => {
-    await stream(postgres);
-    return {};
-  },
+    withSettings(servers, { transaction_timeout: "'5s'" }),
+  "`statement_timeout` or `idle_in_transaction_session_timeout` of the login": async (servers) => ({
+    ...(await withSettings(servers, {
+      statement_timeout: "'100ms'",
+      idle_in_transaction_session_timeout: "'100ms'",
+    })),
+    after: () => completes(servers, "slow"),
+  }),
+  "A standby streams, and `synchronous_standby_names` is empty": stream,
   "Your own tables in the schema `millrace`": async ({ newDatabase }) => {
     const url = await newDatabase();
     await queryOnce(url, 'SET search_path = "$user", public; CREATE TABLE orders (id text)');
-    return databaseUrl(url);
+    return databaseAt(url);
   },
   "The clocks are more than 5 s apart": async () => ({
     after: async () => {
@@ -146,23 +123,23 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
   "Redis that evicts and has no AOF": () =>
     redisWith("--maxmemory-policy", "allkeys-lru", "--appendonly", "no"),
   "`appendfsync no`": () => redisWith("--appendfsync", "no"),
-  "Redis cannot write its AOF": async () => redisUrl((await startOnFullDisk()).url),
-  "A database number that Redis does not have": async ({ redis }) => redisUrl(`${redis.url}/99`),
+  "Redis cannot write its AOF": async () => redisAt((await startOnFullDisk()).url),
+  "A database number that Redis does not have": async ({ redis }) => redisAt(`${redis.url}/99`),
   "A password that Redis refuses": async () => {
     const url = await redisWithPassword();
-    return redisUrl(withUrl(url, (each) => (each.password = "another")));
+    return redisAt(withUrl(url, (each) => (each.password = "another")));
   },
-  "No password, and Redis requires one": async () => redisUrl(await redisWithPassword()),
-  "Nothing listens at `REDIS_URL`": async () => redisUrl(`redis://127.0.0.1:${await freePort()}`),
+  "No password, and Redis requires one": async () => redisAt(await redisWithPassword()),
+  "Nothing listens at `REDIS_URL`": async () => redisAt(`redis://127.0.0.1:${await freePort()}`),
   "`redis://`, and Redis speaks TLS": async ({ redis }) => {
     const proxy = await startTlsProxy(redis.url);
     onTestFinished(() => proxy.close());
-    return redisUrl(`redis://127.0.0.1:${proxy.port}`);
+    return redisAt(`redis://127.0.0.1:${proxy.port}`);
   },
   "`rediss://`, and Redis does not speak TLS": async ({ redis }) =>
-    redisUrl(`rediss://127.0.0.1:${redis.port}`),
+    redisAt(`rediss://127.0.0.1:${redis.port}`),
   "Redis is on another machine, and no `MILLRACE_QUEUE_KEY`": () =>
-    redisUrl("redis://redis.invalid:6379"),
+    redisAt("redis://redis.invalid:6379"),
   "`MILLRACE_QUEUE_KEY` differs between ingress and worker": async () => {
     const { variables } = await redisWith();
     const key = (digit: string) => ({ MILLRACE_QUEUE_KEY: digit.repeat(64) });
@@ -175,8 +152,7 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
     servers,
   ) => {
     const url = await servers.newDatabase();
-    const other = await startRole("worker", { ...workerOn(servers), DATABASE_URL: url });
-    onTestFinished(async () => void (await other.end()));
+    await startOther(servers, { DATABASE_URL: url });
     return {
       after: async (worker) => {
         await worker.end();
@@ -186,30 +162,20 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
   },
 };
 
-async function databaseUrl(url: string | undefined): Promise<Prepared> {
-  return { variables: { DATABASE_URL: url } };
-}
-
 async function redisWithPassword(): Promise<string> {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
+  const redis = await ownRedis();
   await withRedis(redis.url, (client) => client.config("SET", "requirepass", PASSWORD));
   return redis.url;
 }
 
-const workerOn = ({ databaseUrl: url, redis }: SetUpServers): Variables => ({
-  MILLRACE_CONFIG: new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url).pathname,
-  DATABASE_URL: url,
-  REDIS_URL: redis.url,
-  WORKER_PORT: "0",
-  HOST: "127.0.0.1",
-});
-
-/** A setting that a login begins its sessions with. */
-async function withSetting(servers: SetUpServers, name: string, value: string): Promise<Prepared> {
-  const login = await newLogin(servers.postgres);
-  await queryOnce(servers.postgres.url, `ALTER ROLE ${login} SET ${name} = ${value}`);
-  return await databaseUrl(asLogin(servers.databaseUrl, login));
+/** Starts a worker beside the one that is tried. */
+async function startOther({ databaseUrl, redis }: SetUpServers, over: Variables): Promise<void> {
+  const config = new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url).pathname;
+  const other = await startRole("worker", {
+    ...{ MILLRACE_CONFIG: config, DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
+    ...{ WORKER_PORT: "0", HOST: "127.0.0.1", ...over },
+  });
+  onTestFinished(async () => void (await other.end()));
 }
 
 /** Enqueues an event and waits until its handler has completed it. */

@@ -5,7 +5,6 @@ import { plainConfig, SECRETS } from "./plain-config.ts";
 
 const BUDGET_BYTES = 65_536;
 
-/** A request whose body is this many bytes and does not end. */
 function unfinished(bytes: number): Request {
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.alloc(bytes)),

@@ -115,19 +115,6 @@ test("a body that comes later, in pieces, and in chunks is taken when the head m
   sender.end();
 });
 
-test("a middleware that counts the bytes of a body takes none of them from it", async () => {
-  answer = () => undefined;
-  let counted = 0;
-  server.prependListener("request", (request: IncomingMessage) => {
-    request.on("data", (chunk: Buffer) => (counted += chunk.length));
-  });
-  const sender = await connect(port);
-  sender.write(rawRequest({ id: "evt_1" }));
-  expect(await sender.statuses(1)).toEqual([202]);
-  expect(counted).toBe(store.events.get("plain/evt_1")?.body.length);
-  sender.end();
-});
-
 test("a check of the head that throws is reported, and the verification decides", async () => {
   answer = () => {
     throw new TypeError("a provider's own fault");

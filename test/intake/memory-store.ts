@@ -3,20 +3,15 @@ import type { EventStore } from "@millrace/intake";
 
 /** A store in memory that a test can make slow, hung or broken. */
 export interface MemoryStore extends EventStore {
-  /** Whether it answers probes. */
   isUp: boolean;
-  /** How many it has answered. */
   answered: number;
-  /** Sources that it is full for. */
   readonly full: Set<string>;
   /** What it says of ids that it would have accepted. */
   readonly known: Map<string, StoreResult>;
   readonly events: ReadonlyMap<string, IncomingEvent>;
-  /** How many events each call brought. */
   readonly calls: readonly number[];
   /** What a call waits for before it answers; reset with undefined. */
   before: (() => Promise<unknown>) | undefined;
-  /** Event ids that it cannot take. */
   readonly refused: Set<string>;
 }
 

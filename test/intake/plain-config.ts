@@ -29,7 +29,6 @@ export function plainConfig(
   });
 }
 
-/** A signed body and its headers. */
 export function signed(
   data: unknown,
   secret: string = SECRET,

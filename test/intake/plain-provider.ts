@@ -4,7 +4,6 @@ import type { Answer, Identification, IdentifiedEvent, Provider, Refusal } from 
 /** The header that carries `hex(hmac-sha256(secret, body))`. */
 export const SIGNATURE = "x-plain-signature";
 
-/** Signs as the plain provider wants it. */
 export function sign(body: string | Uint8Array, secret: string): string {
   return createHmac("sha256", secret).update(body).digest("hex");
 }

@@ -5,19 +5,14 @@ import { until } from "../support/until.ts";
 /** A TCP connection that sends the very bytes it is told to, and keeps what comes back. */
 export interface RawConnection {
   write(bytes: string | Uint8Array): void;
-  /** All that came back so far. */
   received(): string;
   /** Waits until so many answers have begun, and gives the status of each. */
   statuses(count: number): Promise<number[]>;
-  /** Waits until the other side has ended the connection. */
   ended(): Promise<void>;
   readonly isFinished: boolean;
   readonly isClosed: boolean;
-  /** What broke it, if anything did. */
   readonly error: Error | undefined;
-  /** Says that nothing more will be sent. */
   end(): void;
-  /** Ends it at once, with a reset. */
   abort(): void;
 }
 

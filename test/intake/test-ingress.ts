@@ -56,7 +56,6 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
   };
 }
 
-/** A signed request, as a sender would put it on the wire. */
 export function rawRequest(data: unknown, source = "plain"): string {
   const { body, headers } = signed(data);
   return toBytes({

@@ -1,66 +1,54 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { onEachBackend, type TestServers } from "../support/backends.ts";
-import {
-  createPipeline,
-  post,
-  postOnce,
-  untilCompletedOnce,
-  type Pipeline,
-} from "../support/pipeline.ts";
+import { expect, test } from "vitest";
+import { onEachBackend, openOn, type TestServers } from "../support/backends.ts";
+import { openForEach } from "../support/open-for.ts";
+import { createPipeline, post, postOnce, untilCompletedOnce } from "../support/pipeline.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { startPostgres } from "../support/postgres.ts";
+import type { ServerUrls } from "../support/server-urls.ts";
 import { until } from "../support/until.ts";
 import { startSenders } from "./senders.ts";
 
 const LONG = { withinMs: 90_000 };
 
 onEachBackend("when a process dies", (prepare, backend) => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
-
-  beforeEach(async () => {
-    servers = await prepare();
-    pipeline = await createPipeline(servers);
-  });
-  afterEach(async () => {
-    await pipeline?.stop();
-    await servers?.release();
-  });
+  const on = openForEach(() => openPipeline(prepare));
 
   test("a worker killed in the middle of a handler: the event completes once, within 30 s", async () => {
-    const ingress = await pipeline.startInProcess("ingress");
-    const victim = await pipeline.start("worker");
+    const ingress = await on.pipeline.startInProcess("ingress");
+    const victim = await on.pipeline.start("worker");
     await post(ingress.url, { id: "msg_kill_1", type: "test.hang_once" });
     await until(() => victim.output().includes("in the handler of msg_kill_1"));
-    await pipeline.startInProcess("worker");
+    await on.pipeline.startInProcess("worker");
 
     const killedAt = Date.now();
     await victim.end("SIGKILL");
-    const wrong = await untilCompletedOnce(pipeline.database, ["msg_kill_1"], { withinMs: 30_000 });
+    const wrong = await untilCompletedOnce(on.pipeline.database, ["msg_kill_1"], {
+      withinMs: 30_000,
+    });
 
     expect(Date.now() - killedAt).toBeLessThan(30_000);
     expect(wrong).toEqual([]);
-    expect(await eventOf(pipeline.database, "msg_kill_1")).toMatchObject({
+    expect(await eventOf(on.pipeline.database, "msg_kill_1")).toMatchObject({
       status: "completed",
       attempts: 2,
     });
   });
 
   test("an ingress killed under load: what it acknowledged completes", async () => {
-    const victim = await pipeline.start("ingress");
-    await pipeline.startInProcess("worker");
+    const victim = await on.pipeline.start("ingress");
+    await on.pipeline.startInProcess("worker");
     const load = startLoad(victim);
     await load.moreAcknowledged(100);
     await victim.end("SIGKILL");
     await load.stop();
 
-    expect(await untilCompletedOnce(pipeline.database, load.acknowledged())).toEqual([]);
+    expect(await untilCompletedOnce(on.pipeline.database, load.acknowledged())).toEqual([]);
   });
 
   test("a graceful stop under load loses nothing that was acknowledged", async () => {
-    const ingress = await pipeline.start("ingress");
-    const worker = await pipeline.start("worker");
-    await pipeline.startInProcess("worker");
+    const ingress = await on.pipeline.start("ingress");
+    const worker = await on.pipeline.start("worker");
+    await on.pipeline.startInProcess("worker");
     const load = startLoad(ingress, DRAIN);
     await load.moreAcknowledged(50);
 
@@ -80,27 +68,27 @@ onEachBackend("when a process dies", (prepare, backend) => {
       503,
     ]);
     expect(load.all.filter(({ answer }) => !expected.has(answer))).toEqual([]);
-    expect(await untilCompletedOnce(pipeline.database, load.acknowledged())).toEqual([]);
+    expect(await untilCompletedOnce(on.pipeline.database, load.acknowledged())).toEqual([]);
   });
 
   test.runIf(backend === "redis")(
     "Redis killed and restarted under load: nothing is lost",
     async () => {
-      const ingress = await pipeline.startInProcess("ingress");
-      await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
+      const ingress = await on.pipeline.startInProcess("ingress");
+      await Promise.all([1, 2].map(() => on.pipeline.startInProcess("worker")));
       const load = startLoad(ingress, OUTAGE);
       await load.moreAcknowledged(100);
 
-      await servers.redis?.kill();
+      await on.servers.redis?.kill();
       // The ledger takes what comes meanwhile.
       await load.moreAcknowledged(100);
-      await servers.redis?.restart();
+      await on.servers.redis?.restart();
       await load.moreAcknowledged(100);
       await load.stop();
 
       // The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer.
       expect(load.slowestMs()).toBeLessThan(8_000);
-      expect(await untilCompletedOnce(pipeline.database, load.acknowledged())).toEqual([]);
+      expect(await untilCompletedOnce(on.pipeline.database, load.acknowledged())).toEqual([]);
     },
   );
 });
@@ -108,8 +96,7 @@ onEachBackend("when a process dies", (prepare, backend) => {
 onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
   test("every acknowledged event completes once", async () => {
     const postgres = await startPostgres();
-    const servers = await prepare();
-    const pipeline = await createPipeline({ ...servers, databaseUrl: postgres.url });
+    const { pipeline, close } = await openPipeline(prepare, { databaseUrl: postgres.url });
     try {
       const ingress = await pipeline.startInProcess("ingress");
       await Promise.all([1, 2].map(() => pipeline.startInProcess("worker")));
@@ -126,12 +113,21 @@ onEachBackend("when Postgres is restarted under load", (prepare, backend) => {
       expect(backend === "redis" || answers.includes(503)).toBe(true);
       expect(await untilCompletedOnce(pipeline.database, load.acknowledged(), LONG)).toEqual([]);
     } finally {
-      await pipeline.stop();
-      await servers.release();
+      await close();
       await postgres.stop();
     }
   });
 });
+
+async function openPipeline(prepare: () => Promise<TestServers>, over: Partial<ServerUrls> = {}) {
+  const servers = await prepare();
+  const pipeline = await openOn(servers, () => createPipeline({ ...servers, ...over }));
+  const close = async () => {
+    await pipeline.stop();
+    await servers.release();
+  };
+  return { servers, pipeline, close };
+}
 
 /** Between two deliveries of a sender: what comes in an outage, or while a worker drains, is all worked off later. */
 const OUTAGE = { pauseMs: 50 };

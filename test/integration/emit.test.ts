@@ -1,8 +1,9 @@
 import { defineConfig, internal, on, standardWebhooks } from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { loseQueue } from "../support/lose-queue.ts";
-import { post, startStack, type Stack } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
@@ -18,11 +19,7 @@ const config = defineConfig({
 });
 
 onOneBackend("an emitted event", (prepare) => {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack(prepare, { config });
-  });
-  afterAll(() => stack?.close());
+  const stack = openForAll(() => startStack(prepare, { config }));
 
   const statusOf = async (source: string, id: string) => {
     const { rows } = await stack.pipeline.database.query<{ status: string; marked: boolean }>(

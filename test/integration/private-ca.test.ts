@@ -2,9 +2,11 @@ import { openCommand, openWorker } from "@millrace/connect";
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { on, standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onRedis, type TestServers } from "../support/backends.ts";
-import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
+import { onRedis } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
+import { eventOf } from "../support/seen-events.ts";
 import { CA_FILE, startTlsProxy, type TlsProxy } from "../support/tls-proxy.ts";
 import { until } from "../support/until.ts";
 
@@ -14,16 +16,14 @@ const config = {
 };
 
 describeOnRedis("servers whose certificates a private CA signed", () => {
-  let servers: TestServers;
-  let pipeline: Pipeline;
+  const stack = openForAll(() => startStack(onRedis, { config, worker: false }));
   let postgres: TlsProxy;
   let redis: TlsProxy;
   let databaseUrl: string;
   let redisUrl: string;
 
   beforeAll(async () => {
-    servers = await onRedis();
-    pipeline = await createPipeline(servers, {}, config);
+    const { servers } = stack;
     [postgres, redis] = await Promise.all([
       startTlsProxy(servers.databaseUrl),
       startTlsProxy(String(servers.redisUrl)),
@@ -34,11 +34,7 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
     databaseUrl = url.href;
     redisUrl = `rediss://127.0.0.1:${redis.port}`;
   });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await Promise.all([postgres?.close(), redis?.close()]);
-    await servers?.release();
-  });
+  afterAll(() => Promise.all([postgres?.close(), redis?.close()]));
 
   test("are reached by the CA's file, and an event completes", async () => {
     const env = {
@@ -46,12 +42,11 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
       REDIS_URL: redisUrl,
       REDIS_CA_FILE: CA_FILE,
     };
-    const ingress = await pipeline.startInProcess("ingress", env);
-    const worker = await pipeline.startInProcess("worker", env);
+    const ingress = await stack.pipeline.startInProcess("ingress", env);
+    const worker = await stack.pipeline.startInProcess("worker", env);
     await post(ingress.url, { id: "evt_secure_1", type: "thing.happened" });
     await until(async () => {
-      const { rows } = await pipeline.database.query("select status from millrace.events");
-      return rows[0]?.status === "completed";
+      return (await eventOf(stack.pipeline.database, "evt_secure_1"))?.status === "completed";
     });
     expect(postgres.connections).toBeGreaterThan(0);
     expect(redis.connections).toBeGreaterThan(0);
@@ -59,8 +54,8 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
   });
 
   test.each([
-    ["Redis", () => ({ DATABASE_URL: servers.databaseUrl, REDIS_URL: redisUrl })],
-    ["Postgres", () => ({ DATABASE_URL: databaseUrl, REDIS_URL: String(servers.redisUrl) })],
+    ["Redis", () => ({ DATABASE_URL: stack.servers.databaseUrl, REDIS_URL: redisUrl })],
+    ["Postgres", () => ({ DATABASE_URL: databaseUrl, REDIS_URL: String(stack.servers.redisUrl) })],
   ])("are refused without the file: %s", async (_, env) => {
     const stores = openCommand(readEnvironment(env()), parseConfig(config));
     await expect(stores.opened).rejects.toThrow(/certificate|self.signed|unable to verify/i);
@@ -69,7 +64,7 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
 
   test("are refused with a file that is not there, by its name", async () => {
     const environment = readEnvironment({
-      DATABASE_URL: servers.databaseUrl,
+      DATABASE_URL: stack.servers.databaseUrl,
       REDIS_URL: redisUrl,
       REDIS_CA_FILE: "/nowhere/ca.pem",
     });

@@ -8,20 +8,15 @@ export interface Delivered {
 }
 
 export interface Senders {
-  /** Every delivery, in the order of the answers. */
   readonly all: readonly Delivered[];
-  /** Ids that were answered 2xx. */
   acknowledged(): string[];
   slowestMs(): number;
-  /** Waits until so many more were answered. */
   more(count: number): Promise<void>;
-  /** Waits until so many more were acknowledged. */
   moreAcknowledged(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 interface Options {
-  /** Begins the id of each event. */
   readonly prefix?: string;
   /** Between two deliveries of a sender: what comes in an outage is all worked off later. */
   readonly pauseMs?: number;

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { startStore, type RunningStore } from "../support/running-store.ts";
+import { openForAll } from "../support/open-for.ts";
+import { startStore } from "../support/running-store.ts";
 import { until } from "../support/until.ts";
 
 onOneBackend("the example store", (prepare) => {
-  let store: RunningStore;
-
-  beforeAll(async () => {
-    store = await startStore(await prepare());
+  const store = openForAll(async () => {
+    const running = await startStore(await prepare());
+    return { ...running, close: running.stop };
   });
-  afterAll(() => store?.stop());
 
   const run = (...args: string[]) => store.run(args);
   const send = (...args: string[]) => store.command("send", ...args);
@@ -25,33 +24,6 @@ onOneBackend("the example store", (prepare) => {
       { what: `${id} ${status}` },
     );
   const set = (...fields: string[]) => fields.flatMap((field) => ["--set", field]);
-
-  test("a subscription that comes before its user waits for it", async () => {
-    const user = set("payload.user_id=user_1", "payload.email=a@example.com", "payload.name=Ada");
-    await send(
-      ...["hookmesh", "subscription.created", "--id", "evt_sub_1"],
-      ...set("payload.user_id=user_1", "payload.tier=pro"),
-    );
-    const waiting = await until(async () => {
-      const [event] = await rows("select * from webhook_events where event_id = 'evt_sub_1'");
-      return event?.last_error === null ? undefined : event;
-    });
-    expect(waiting).toMatchObject({
-      status: "pending",
-      last_error: expect.stringContaining('Cannot subscribe user "user_1": not created yet'),
-    });
-    await send("hookmesh", "user.created", "--id", "evt_user_1", ...user);
-    await reaches("evt_sub_1", "completed");
-    expect(await rows("select * from store.users where id = 'user_1'")).toEqual([
-      {
-        id: "user_1",
-        email: "a@example.com",
-        name: "Ada",
-        subscription_tier: "pro",
-        subscription_status: "active",
-      },
-    ]);
-  });
 
   test("--wait prints what became of an event, and exits with 1 unless it is completed", async () => {
     const done = await run(
@@ -172,17 +144,6 @@ onOneBackend("the example store", (prepare) => {
     });
   });
 
-  test("the same is repaired through the API", async () => {
-    await send("hookmesh", "order.shipped", "--id", "evt_ship_2", ...set("payload.carrier=pigeon"));
-    await reaches("evt_ship_2", "failed");
-    await store.database.query("insert into store.carriers values ('pigeon')");
-    const answer = await fetch(`${store.dashboardUrl}/api/events/hookmesh/evt_ship_2/retry`, {
-      method: "POST",
-    });
-    expect(await answer.json()).toMatchObject({ retried: 1 });
-    await reaches("evt_ship_2", "completed");
-  });
-
   test("every sample of every source is taken and completed", async () => {
     const samples = [
       ...["user.created", "payment.succeeded", "order.shipped"].map((type) => ["hookmesh", type]),
@@ -197,52 +158,5 @@ onOneBackend("the example store", (prepare) => {
     expect(await rows("select source, type from webhook_events where outcome = 'ignored'")).toEqual(
       [],
     );
-  });
-
-  test("a refund counts, whether it comes before its payment or after it", async () => {
-    const refund = (id: string, payment: string) =>
-      send(
-        "stripe",
-        "charge.refunded",
-        "--id",
-        id,
-        ...set(`data.object.payment_intent=${payment}`),
-      );
-    const pay = (id: string, payment: string) =>
-      send("stripe", "payment_intent.succeeded", "--id", id, ...set(`data.object.id=${payment}`));
-    await refund("evt_refund_1", "pi_early");
-    await pay("evt_refund_2", "pi_late");
-    await Promise.all([reaches("evt_refund_1", "completed"), reaches("evt_refund_2", "completed")]);
-    await pay("evt_refund_3", "pi_early");
-    await refund("evt_refund_4", "pi_late");
-    await Promise.all([reaches("evt_refund_3", "completed"), reaches("evt_refund_4", "completed")]);
-    expect(
-      await rows(
-        "select id, status from store.payments where id in ('pi_early', 'pi_late') order by id",
-      ),
-    ).toEqual([
-      { id: "pi_early", status: "refunded" },
-      { id: "pi_late", status: "refunded" },
-    ]);
-  });
-
-  test("an older state of an issue does not undo a newer one", async () => {
-    const issue = (id: string, state: string, updatedAt: string) =>
-      send(
-        ...["github", "issues", "--id", id],
-        ...set(
-          "repository.full_name=acme/shop",
-          "issue.number=7",
-          `issue.state=${state}`,
-          `issue.updated_at=${updatedAt}`,
-        ),
-      );
-    await issue("guid_issue_1", "closed", "2026-11-21T12:00:00Z");
-    await reaches("guid_issue_1", "completed");
-    await issue("guid_issue_2", "open", "2026-11-21T11:00:00Z");
-    await reaches("guid_issue_2", "completed");
-    expect(await rows("select state from store.issues where number = 7")).toEqual([
-      { state: "closed" },
-    ]);
   });
 });

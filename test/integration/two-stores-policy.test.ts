@@ -19,10 +19,6 @@ let queues: Queues;
 
 const LONG = { withinMs: 90_000 };
 const SOURCES = ["fast", "safe", "quiet", "narrow", "large"];
-const bodyOf = async (source: string, eventId: string) => {
-  const job = await queues.findJob({ source, eventId, generation: 0 });
-  return job?.event?.body && Buffer.from(job.event.body).toString();
-};
 const rowOf = async (eventId: string) => {
   const { rows } = await pipeline.database.query(
     "select status, enqueued_at, attempts from millrace.events where event_id = $1",
@@ -52,40 +48,6 @@ describeOnRedis("an ingress with both event stores", () => {
     await untilReady(ingress, "ready");
     return ingress;
   };
-  /** In a process of its own, to read its log or to signal it. */
-  const startProcess = async () => {
-    const ingress = await pipeline.start("ingress");
-    await untilReady(ingress, "ready");
-    return ingress;
-  };
-
-  test("leaves body and headers of a ledger's event out of Redis, and notes its job", async () => {
-    const ingress = await startReady();
-    const canary = "canary-body-0815";
-    expect(await deliver(ingress, "safe", { id: "evt_1", canary })).toMatchObject({ status: 202 });
-    await until(() => queues.findJob({ source: "safe", eventId: "evt_1", generation: 0 }));
-    expect(await bodyOf("safe", "evt_1")).toBeUndefined();
-    await until(async () => (await rowOf("evt_1")).enqueued_at !== null);
-    for (const key of await redis.keys("*")) {
-      const value = (await redis.type(key)) === "hash" ? await redis.hgetall(key) : key;
-      expect(JSON.stringify(value)).not.toContain("canary");
-    }
-    await pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
-  });
-
-  test("puts a body of more than 256 KiB into the ledger, whatever the source says", async () => {
-    const ingress = await startReady();
-    const x = "x".repeat(300_000);
-    expect(await deliver(ingress, "large", { id: "evt_1", x })).toMatchObject({ status: 202 });
-    expect(await deliver(ingress, "large", { id: "evt_2" })).toMatchObject({ status: 202 });
-    expect(await rowOf("evt_1")).toMatchObject({ status: "pending" });
-    expect(await rowOf("evt_2")).toBeUndefined();
-    await until(() => queues.findJob({ source: "large", eventId: "evt_1", generation: 0 }));
-    expect(await bodyOf("large", "evt_1")).toBeUndefined();
-    expect(await bodyOf("large", "evt_2")).toBeDefined();
-  });
-
   test("keeps what is past a queue's depth in the ledger, off the queue, until it has capacity", async () => {
     const ingress = await startReady();
     const ids = Array.from({ length: 20 }, (_, n) => `evt_${n}`);
@@ -123,28 +85,6 @@ describeOnRedis("an ingress with both event stores", () => {
     expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
   });
 
-  test("keeps the first body of an id, and counts, logs and records another one", async () => {
-    const ingress = await startProcess();
-    for (const source of ["fast", "safe"]) {
-      const id = `evt_${source}`;
-      const event = (n: number) => deliver(ingress, source, { id, n });
-      expect((await event(1)).status).toBe(202);
-      expect((await event(2)).status).toBe(200);
-      const counted = await metricByLabels(ingress.url, "millrace_conflicts_total");
-      expect(counted.get(`source="${source}"`)).toBe(1);
-      await until(async () => {
-        const { rows } = await pipeline.database.query(
-          "select deliveries from millrace.conflicts where event_id = $1",
-          [id],
-        );
-        return rows[0]?.deliveries === 1;
-      });
-      await until(() => ingress.output().includes(`conflict: ${source}`));
-      expect(ingress.output()).toContain(id);
-    }
-    expect(await bodyOf("fast", "evt_fast")).toBe('{"id":"evt_fast","n":1}');
-  });
-
   describe("to which a failed event is delivered again", () => {
     test.each(["fast", "safe"])("retries it before the answer (%s)", async (source) => {
       const ingress = await startReady();
@@ -162,21 +102,6 @@ describeOnRedis("an ingress with both event stores", () => {
       const { attempts } = await rowOf("evt_1");
       expect((await send()).status).toBe(200);
       expect(await rowOf("evt_1")).toMatchObject({ status: "completed", attempts });
-    });
-
-    test("leaves it to people where the source says so", async () => {
-      const ingress = await startReady();
-      await pipeline.startInProcess("worker");
-      const send = () => deliver(ingress, "quiet", { id: "evt_1", switch: "on" });
-      await send();
-      await untilStatus("evt_1", "failed");
-      await switchOn("on");
-      expect((await send()).status).toBe(200);
-      const { attempts } = await rowOf("evt_1");
-      // An event that comes after it is completed, so it would have been run before that.
-      expect((await deliver(ingress, "quiet", { id: "evt_2" })).status).toBe(202);
-      await untilStatus("evt_2", "completed");
-      expect(await rowOf("evt_1")).toMatchObject({ status: "failed", attempts });
     });
 
     describe("without a ledger", () => {
@@ -241,18 +166,6 @@ describeOnRedis("an ingress with both event stores", () => {
         expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
       });
     });
-  });
-
-  test("has enqueued what it acknowledged when it is stopped", async () => {
-    const ingress = await startProcess();
-    const ids = Array.from({ length: 100 }, (_, n) => `evt_${n}`);
-    await Promise.all(ids.map((id) => deliver(ingress, "safe", { id })));
-    expect(await ingress.end("SIGTERM")).toBe(0);
-    expect((await queues.counts()).get("safe")?.waiting).toBe(100);
-    const { rows } = await pipeline.database.query(
-      "select count(*)::int from millrace.events where enqueued_at is not null",
-    );
-    expect(rows[0].count).toBe(100);
   });
 });
 

@@ -14,7 +14,6 @@ const SECRETS = Object.fromEntries(
   ["FAST", "SAFE", "QUIET", "NARROW", "LARGE"].map((name) => [`${name}_WEBHOOK_SECRET`, SECRET]),
 );
 
-/** An ingress, in this process or in its own. */
 interface Ingress {
   readonly url: string;
 }
@@ -31,7 +30,6 @@ export function createTwoStorePipeline(
   return createPipeline(urls, variables, { ...config, ...settings });
 }
 
-/** Delivers one event to an ingress. */
 export async function deliver(
   ingress: Ingress,
   source: string,
@@ -53,7 +51,6 @@ export async function readiness(ingress: Ingress): Promise<ReadyAnswer> {
   return { httpStatus: response.status, ...answer };
 }
 
-/** Waits until the ingress says of itself what is expected. */
 export async function untilReady(ingress: Ingress, status: string): Promise<ReadyAnswer> {
   return await until(async () => {
     const answer = await readiness(ingress);

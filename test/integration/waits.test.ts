@@ -1,45 +1,37 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
-import { post, startStack, type Pipeline, type Stack } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { effectsOf, eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onOneBackend("an event whose handler asks to wait", (prepare) => {
-  let stack: Stack;
-  let pipeline: Pipeline;
-  let victim: MillraceProcess;
-
-  beforeAll(async () => {
-    stack = await startStack(prepare, { worker: false });
-    ({ pipeline } = stack);
-    victim = await pipeline.start("worker");
-  });
-  afterAll(() => stack?.close());
+  const stack = openForAll(() => startStack(prepare, { worker: false }));
 
   const reaches = (id: string, status: string) =>
     until(
       async () => {
-        const event = await eventOf(pipeline.database, id);
+        const event = await eventOf(stack.pipeline.database, id);
         return event?.status === status ? event : undefined;
       },
       { what: `${id} ${status}` },
     );
   const waitsOf = async (id: string) => {
     const text = "select waits from millrace.events where event_id = $1";
-    const { rows } = await pipeline.database.query<{ waits: number }>(text, [id]);
+    const { rows } = await stack.pipeline.database.query<{ waits: number }>(text, [id]);
     return rows[0]?.waits ?? 0;
   };
 
   test("waits more often than its source has attempts, outlives its worker, and completes once", async () => {
+    const victim = await stack.pipeline.start("worker");
     await post(stack.ingress.url, { id: "msg_waits_1", type: "test.waits" });
     await until(async () => (await waitsOf("msg_waits_1")) > 0);
     await victim.end("SIGKILL");
-    await pipeline.startInProcess("worker");
+    await stack.pipeline.startInProcess("worker");
     expect(await reaches("msg_waits_1", "completed")).toMatchObject({ attempts: 4 });
     expect(await waitsOf("msg_waits_1")).toBe(3);
-    expect(await effectsOf(pipeline.database, "msg_waits_1")).toBe(1);
+    expect(await effectsOf(stack.pipeline.database, "msg_waits_1")).toBe(1);
   });
 
   test("says that it waits, for how long, and why", async () => {
@@ -57,7 +49,7 @@ onOneBackend("an event whose handler asks to wait", (prepare) => {
     expect(leftMs).toBeGreaterThan(500_000);
     expect(leftMs).toBeLessThanOrEqual(600_000);
 
-    const { env } = pipeline;
+    const { env } = stack.pipeline;
     const one = await millrace(["events", "acme", "msg_waits_2"], { env });
     expect(one.stdout).toMatch(/next_attempt_at +\S+Z \(waits 9m\)/);
     expect(one.stdout).toMatch(
@@ -79,8 +71,8 @@ onOneBackend("an event whose handler asks to wait", (prepare) => {
       last_error: expect.stringContaining("RetryLater: The carrier is closed"),
     });
     expect(Date.now() - sentAt).toBeGreaterThanOrEqual(8_000);
-    expect(await effectsOf(pipeline.database, "msg_waits_3")).toBe(0);
-    const { env } = pipeline;
+    expect(await effectsOf(stack.pipeline.database, "msg_waits_3")).toBe(0);
+    const { env } = stack.pipeline;
     const retried = await millrace(["retry", "patient", "msg_waits_3"], { env });
     expect(retried.code).toBe(0);
     // It waits again instead of failing at once.

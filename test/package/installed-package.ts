@@ -7,13 +7,11 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A command's end. */
 export interface Ran {
   readonly code: number | null;
   readonly output: string;
 }
 
-/** A command that goes on. */
 export interface Running {
   output(): string;
   /** Ctrl-C in its terminal: the whole of its group hears it. Resolves when it is over. */

@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,7 +40,6 @@ const CONTRACT: readonly Edit[] = [
   },
 ];
 
-/** A module of the page that uses the column. */
 const PAGE = "apps/ledger-page/src/page/region.ts";
 const PAGE_TEXT = `import type { EventRow } from "@millrace/api-contract";
 export const regionOf = (event: EventRow): string => event.region;
@@ -61,27 +58,15 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
   });
   afterAll(() => copy?.remove());
 
-  const compile = (...args: readonly string[]) =>
-    run(copy.root, ["node_modules/typescript/bin/tsc", ...args]);
+  const compile = (...args: readonly string[]) => {
+    const bin = join(copy.root, "node_modules/typescript/bin/tsc");
+    return runCommand(args, {}, { bin, cwd: copy.root, ipc: false });
+  };
   const edit = async (edits: readonly Edit[]) => void undo.push(await copy.apply(edits));
   const migrate = async () => {
     await writeFile(join(copy.root, MIGRATION), MIGRATION_TEXT);
     undo.push(() => rm(join(copy.root, MIGRATION)));
   };
-
-  /** A dashboard of the copy, and a command, on a database that the copy has migrated. */
-  async function start(): Promise<Started> {
-    const place = { bin: join(copy.root, "apps/cli/bin/millrace.mjs"), cwd: copy.root };
-    const database = await scratchDatabase();
-    undo.push(() => database.drop());
-    const env = { DATABASE_URL: database.url, MILLRACE_CONFIG: CONFIG, DASHBOARD_PORT: "0" };
-    const migrated = await runCommand(["migrate"], env, place);
-    expect(migrated).toMatchObject({ code: 0 });
-    await acceptEvent(database.url);
-    const dashboard = await startRole("dashboard", env, place);
-    undo.push(() => dashboard.end());
-    return { dashboard, list: () => runCommand(["events", "--json"], env, place) };
-  }
 
   test("needs a migration, the ledger, and the contract, and is everywhere then", async () => {
     await migrate();
@@ -91,7 +76,14 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
       code: 0,
       output: "",
     });
-    const { dashboard, list } = await start();
+    const of = { bin: join(copy.root, "apps/cli/bin/millrace.mjs"), cwd: copy.root };
+    const database = await scratchDatabase();
+    undo.push(() => database.drop());
+    const env = { DATABASE_URL: database.url, MILLRACE_CONFIG: CONFIG, DASHBOARD_PORT: "0" };
+    expect(await runCommand(["migrate"], env, of)).toMatchObject({ code: 0 });
+    await acceptEvent(database.url);
+    const dashboard = await startRole("dashboard", env, of);
+    undo.push(() => dashboard.end());
     const { events } = (await getJson(dashboard, "/api/events")) as { events: object[] };
     expect(events).toMatchObject([{ event_id: "evt_1", region: "eu" }]);
     expect(await getJson(dashboard, `/api/events/${SOURCE}/evt_1`)).toMatchObject({ region: "eu" });
@@ -103,38 +95,22 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
         },
       },
     });
-    const { code, output } = await list();
+    const { code, output } = await runCommand(["events", "--json"], env, of);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ event_id: "evt_1", region: "eu" });
   });
 
-  test("does not work without the migration", async () => {
-    await edit([...LEDGER, ...CONTRACT]);
-    expect(await compile("-b")).toEqual({ code: 0, output: "" });
-    const { dashboard, list } = await start();
-    const answer = await fetch(`${dashboard.url}/api/events`);
-    expect(answer.status).toBeGreaterThanOrEqual(500);
-    const { code, output } = await list();
-    expect(code).not.toBe(0);
-    expect(output).not.toContain("evt_1");
-  });
-
-  test("does not compile without the ledger", async () => {
+  test.each([
+    ["the ledger", CONTRACT],
+    ["the contract", LEDGER],
+  ])("does not compile without %s", async (without, edits) => {
     await migrate();
-    await edit(CONTRACT);
+    await edit(edits);
     const { code, output } = await compile("-b");
     expect(code).not.toBe(0);
-    expect(output).toMatch(/packages\/ledger\/src\/event-row\.ts.*error TS/);
+    expect(output).toMatch(/packages\/ledger\/src\/\S*event-row\.ts.*error TS/);
     expect(output).toContain("region");
-  });
-
-  test("does not compile without the contract", async () => {
-    await migrate();
-    await edit(LEDGER);
-    const { code, output } = await compile("-b");
-    expect(code).not.toBe(0);
-    expect(output).toMatch(/packages\/ledger\/src\/event-row\.ts.*error TS/);
-    expect(output).toContain("region");
+    if (without === "the ledger") return;
     const page = await compile("-p", "apps/ledger-page/tsconfig.page.json");
     expect(page.code).not.toBe(0);
     expect(page.output).toContain("src/page/region.ts");
@@ -142,12 +118,6 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
 });
 
 const SOURCE = "acme";
-
-interface Started {
-  readonly dashboard: MillraceProcess;
-  /** Runs `millrace events --json`. */
-  list(): Promise<{ code: number | null; output: string }>;
-}
 
 async function acceptEvent(url: string): Promise<void> {
   const pool = createPool({ url, max: 1, applicationName: "test" });
@@ -163,13 +133,4 @@ async function getJson({ url }: MillraceProcess, path: string): Promise<unknown>
   const answer = await fetch(`${url}${path}`);
   expect(answer.status).toBe(200);
   return await answer.json();
-}
-
-async function run(cwd: string, args: readonly string[]) {
-  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
-  const chunks: string[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  await once(child, "close");
-  return { code: child.exitCode, output: chunks.join("") };
 }

@@ -181,7 +181,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The names of all settings of a schema, those of nested objects too. */
 function namesIn(schema: { properties?: unknown }): string[] {
   return Object.entries(
     (schema.properties ?? {}) as Record<string, { properties?: unknown }>,

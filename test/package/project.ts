@@ -1,4 +1,3 @@
-/** A project as a user begins one: a config and a handler, ten lines each at the most. */
 export const PROJECT = {
   "millrace.config.ts": `import { defineConfig, stripe } from "millrace";
 

@@ -1,0 +1,60 @@
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+import { onPostgres, type TestServers } from "../support/backends.ts";
+import { openBrowser, openTab, type Tab } from "../support/browser.ts";
+import type { RoleOptions } from "../support/in-process.ts";
+import { startStore, type RunningStore } from "../support/running-store.ts";
+
+/** The example store, and a browser that looks at its page. */
+export interface StorePage {
+  readonly store: RunningStore;
+  readonly browser: Browser;
+  /** A tab for all tests of the file. */
+  readonly tab: Tab;
+  readonly page: Page;
+  open(options?: BrowserContextOptions): Promise<Tab>;
+  /** Uses a tab of its own, and fails where something went wrong in it. */
+  inTab(use: (page: Page) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
+  /** Sends orders that fail, for their carrier is unknown. */
+  shipByPigeon(...args: readonly string[]): Promise<string>;
+  countOf(where: string): Promise<number>;
+}
+
+/** Opens a page for the tests that follow, and closes it after them. */
+export function useStorePage(
+  prepare: () => Promise<TestServers> = onPostgres,
+  options: RoleOptions = {},
+): StorePage {
+  const held = {} as { store?: RunningStore; browser?: Browser; tab?: Tab; page?: Page };
+  const open = (how?: BrowserContextOptions) => {
+    if (held.browser === undefined || held.store === undefined) throw new Error("No page is open");
+    return openTab(held.browser, held.store.dashboardUrl, how);
+  };
+  beforeAll(async () => {
+    held.store = await startStore(await prepare(), options);
+    held.browser = await openBrowser();
+    held.tab = await open();
+    held.page = held.tab.page;
+  });
+  afterAll(async () => {
+    await held.browser?.close();
+    await held.store?.stop();
+  });
+  return Object.assign(held as Pick<StorePage, "store" | "browser" | "tab" | "page">, {
+    open,
+    inTab: async (use: (page: Page) => Promise<void>, how?: BrowserContextOptions) => {
+      const { page, expectQuiet, close } = await open(how);
+      await use(page);
+      expectQuiet();
+      await close();
+    },
+    shipByPigeon: async (...args: readonly string[]) =>
+      (await held.store?.command(
+        ...["send", "hookmesh", "order.shipped", "--set", "payload.carrier=pigeon", ...args],
+      )) ?? "",
+    countOf: async (where: string) => {
+      const text = `select count(*)::int as n from webhook_events where ${where}`;
+      return (await held.store?.database.query<{ n: number }>(text))?.rows[0]?.n ?? -1;
+    },
+  });
+}
