@@ -104,6 +104,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "http: 404": thrown((v) => `HTTP 404 from https://api.shop.io/v1/${v.id}: retry in ${v.n} s`),
   "axios: 404": thrown(() => "Request failed with status code 404", "AxiosError"),
   "axios: 502": thrown(() => "Request failed with status code 502", "AxiosError"),
+  "axios: timeout": thrown((v) => `timeout of ${v.n}ms exceeded`, "AxiosError"),
   "json: html": ({ id }) => JSON.parse(`<html><body>${id}`),
   "json: cut": ({ id }) => JSON.parse(`{"id":"${id}","total":`),
   "zod: email": ({ word }) => z.object({ email: z.email() }).parse({ email: word }),
