@@ -7,7 +7,6 @@ const ONE_BYTE_CHUNK = "1\r\nx\r\n";
 const TICK_MS = 20;
 
 const ATTACKS = {
-  /** Sends all of a body but its last byte, and then nothing. */
   "hold-back": (socket) => {
     socket.write(head);
     socket.write(BODY);

@@ -5,7 +5,6 @@ import { onTestFinished } from "vitest";
 
 const PROCESS = fileURLToPath(new URL("attackers-process.mjs", import.meta.url));
 
-/** Connections that say the same over and over: each that was ended is opened anew, until the test ends. */
 export interface Attackers {
   ended(): number;
   readonly statuses: ReadonlySet<number>;
@@ -19,11 +18,8 @@ export interface Attack {
   readonly kind: "hold-back" | "cut-up" | "silent" | "half-head";
   readonly source?: string;
   readonly connections: number;
-  /** Milliseconds between one connection and the next, when they are opened first. */
   readonly spreadMs?: number;
-  /** Bytes of a body, or of the chunks that a connection sends in a second. */
   readonly bytes?: number;
-  /** Milliseconds until a connection that was ended is opened anew. */
   readonly pauseMs?: number;
 }
 

@@ -16,7 +16,6 @@ import { REFUSALS } from "./beyond-a-role.ts";
 const REFUSED = "42501";
 const LOGINS = ["ingress", "worker", "retention", "dashboard"] as const;
 
-/** What no login may, whatever its work. */
 const NOBODY_MAY = [
   "create table public.mine (id int)",
   "create function public.mine() returns int language sql as 'select 1'",

@@ -19,7 +19,6 @@ onOneBackend("bodies of completed events", (prepare, backend) => {
   let stack: Stack;
   let queues: Queues;
 
-  /** Starts an ingress whose completed jobs stay for so long, and delivers events to it. */
   async function deliver(keepCompletedMs: number, count: number): Promise<string[]> {
     const config = {
       sources: { acme: standardWebhooks() },
@@ -43,7 +42,6 @@ onOneBackend("bodies of completed events", (prepare, backend) => {
   };
   const counts = async () => (await queues.counts()).get("acme");
 
-  /** Every value in Redis, or in the tables of the queue on Postgres. */
   async function everythingQueued(): Promise<string> {
     const { redisUrl } = stack.servers;
     if (redisUrl !== undefined) return await withRedis(redisUrl, redisText);

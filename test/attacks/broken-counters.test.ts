@@ -29,7 +29,6 @@ const config = defineConfig({
 describeOnRedis("a job whose counters somebody has broken", () => {
   const forger = openForAll(() => startJobForger(config, makeQueueKey()));
 
-  /** Adds jobs, and breaks a field of each before a worker has any of them. */
   async function addBroken(
     ids: readonly string[],
     field: string,

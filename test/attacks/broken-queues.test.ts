@@ -33,7 +33,6 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
     until(async () => (await eventOf(stack.pipeline.database, id))?.status === "completed", {
       ...{ withinMs: 15_000, what: `${id} completed` },
     });
-  /** Waits until a job is shown as one that cannot be read. */
   const shown = (jobId: string) =>
     until(async () => {
       const found = await readDisagreement(stack.dashboard, "unreadable_job");
@@ -56,7 +55,6 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
     },
   );
 
-  /** The queues as bull-board lists them, with the jobs of acme. */
   async function onBoard() {
     const answer = await fetch(
       `${stack.dashboard.url}/queues/api/queues?activeQueue=millrace-acme&status=latest&page=1&jobsPerPage=10`,

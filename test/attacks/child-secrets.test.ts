@@ -53,13 +53,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a process was begun with, as anyone of its user can read it. */
 async function begunWith(name: string): Promise<string> {
   const process = run.processes.find((each) => each.name === name);
   return await readFile(`/proc/${process?.pid}/environ`, "utf8");
 }
 
-/** What the code in a role's process can read, after `.env` was read too. */
 async function readableBy(role: string): Promise<string> {
   const report = (await readdir(folder)).find((file) => file.startsWith(`${role}-`));
   return await readFile(join(folder, report ?? "none"), "utf8");

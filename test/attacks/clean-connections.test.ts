@@ -37,7 +37,6 @@ onEachBackend("an event that leaves something on its connection", (prepare) => {
   beforeAll(() => query("create table effects (event_id text, source text, attempt int)"));
   beforeEach(() => query("truncate effects"));
 
-  /** Runs an event that says on which connection it runs, and whether the condition is true there. */
   async function look(isThere = "false"): Promise<{ pid: number; found: boolean }> {
     const name = `look_${(looks += 1)}`;
     const run = [`insert into seen select '${name}', pg_backend_pid(), ${isThere}`];

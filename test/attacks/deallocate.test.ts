@@ -45,7 +45,6 @@ describeOnRedis("a handler that deallocates prepared statements", () => {
         $$ begin execute 'deallocate all'; end $$`),
   );
 
-  /** Sends events, of which each third does this, and each ends with an effect. */
   async function send(count: number, bad: object = {}): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       sent += 1;

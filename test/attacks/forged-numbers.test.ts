@@ -60,7 +60,6 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
     });
   }
 
-  /** Waits until so many jobs are shown as ones that cannot be read, in words of ours. */
   async function shown(count: number) {
     const found = await until(async () => {
       const kind = await readDisagreement(stack.dashboard, "unreadable_job");

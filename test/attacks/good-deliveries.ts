@@ -2,7 +2,6 @@ import { createHmac, randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
 import { SECRETS } from "../support/pipeline.ts";
 
-/** What became of good deliveries that were sent one after the other over four connections. */
 export interface Delivered {
   readonly statuses: Readonly<Record<number, number>>;
   readonly p50Ms: number;

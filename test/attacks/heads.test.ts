@@ -19,7 +19,6 @@ async function say(text: string): Promise<RawConnection> {
   return connection;
 }
 
-/** The head of a signed delivery of `acme`, with more headers in front, and its body. */
 function signed(id: string, more: readonly string[] = []): { head: string; body: string } {
   const body = JSON.stringify({ type: "thing.happened", data: { id } });
   const now = new Date();

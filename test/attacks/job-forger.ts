@@ -5,23 +5,19 @@ import { withQueue } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { until } from "../support/until.ts";
 
-/** A running stack whose jobs are signed, and somebody who can write to its Redis and has no key. */
 export interface JobForger extends Stack {
   metrics(): Promise<string>;
   restartWorker(queueKey: string): Promise<void>;
   add(data: unknown, jobId: string, source?: string): Promise<void>;
-  /** Lets somebody edit the job of a delivery before any worker takes it. */
   edit(
     source: string,
     deliver: () => Promise<unknown>,
     jobId: string,
     change: (data: Record<string, unknown>) => unknown,
   ): Promise<void>;
-  /** Gives Redis as somebody without a key may use it. */
   redis<T>(use: (client: Redis) => Promise<T>): Promise<T>;
   failedReason(jobId: string, source?: string): Promise<string | undefined>;
   rowsOf(eventId: string): Promise<readonly EventRow[]>;
-  /** Waits until a generation of the event has the status. */
   settled(eventId: string, status?: string): Promise<void>;
 }
 

@@ -18,7 +18,6 @@ const DANGEROUS = [
   ...["CLIENT TRACKING ON BCAST", "CLIENT NO-EVICT ON", "CLIENT PAUSE 1", "ACL WHOAMI"],
 ];
 
-/** Commands that delete keys, or take jobs that wait. */
 const TAKES_AWAY = [
   ...["DEL bull:millrace-fast:1", "UNLINK bull:millrace-fast:1", "EXPIRE bull:millrace-fast:1 1"],
   ...["RENAME bull:millrace-fast:wait bull:millrace-fast:x", "LTRIM bull:millrace-fast:wait 1 0"],

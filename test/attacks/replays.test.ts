@@ -38,7 +38,6 @@ function capture(source: Source, type: string, bodyBytes = 0): Captured {
   return { source, eventId: nameOf(source, eventId, headers), headers, body };
 }
 
-/** The identity of a delivery, as it is shown. */
 function nameOf(source: Source, eventId: string, headers: Captured["headers"]): string {
   if (source !== "shopify") return eventId;
   return `${headers["x-shopify-shop-domain"]}|${headers["x-shopify-topic"]}|${eventId}`;
@@ -53,7 +52,6 @@ const ID_HEADERS: Readonly<Record<Source, string>> = {
   twilio: "i-twilio-idempotency-token",
 };
 
-/** The same signed delivery under an id, and headers, that the attacker makes up. */
 function again(captured: Captured, over: Readonly<Record<string, string>> = {}): Captured {
   const { source } = captured;
   const eventId = randomUUID();

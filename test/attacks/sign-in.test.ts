@@ -161,7 +161,6 @@ async function signIn(url: string, given: typeof USER, headers: Record<string, s
 
 const forwardedFor = (address: string) => ({ "x-forwarded-for": address });
 
-/** Sends wrong passwords, 400 at a time. */
 function attack(url: string, how: { guesses: number; from: (guess: number) => string }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 400 });
   const statuses: (number | undefined)[] = [];

@@ -4,7 +4,6 @@ import { post, type Stack } from "../support/pipeline.ts";
 import { eventOf, type SeenEvent } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-/** What an event of `acme` brings: statements that its handler runs, and whether it fails then. */
 export interface Statements {
   readonly run?: readonly string[];
   readonly fails?: boolean;

@@ -105,7 +105,6 @@ describe("a name that is not configured", () => {
   const answersOf = (name: string, way: Way) =>
     Promise.all(HEADS.map((head) => answerTo(name, head, way)));
 
-  /** What each of the names answers to a way: one after the other where bodies are large, or they would wait for bytes. */
   async function answersOfAll(names: readonly string[], way: Way): Promise<string[][]> {
     if (way.body.length < 1_000)
       return await Promise.all(names.map((name) => answersOf(name, way)));

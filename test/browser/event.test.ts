@@ -88,7 +88,6 @@ describeInBrowser("an event on the ledger's page", () => {
 
   test("a large body is read in parts, once, however often the event is looked at again", async () => {
     const ledger = createLedger({ pool: on.store.database });
-    // One line of JSON, as senders write it.
     const body = Buffer.from(
       JSON.stringify({ items: Array.from({ length: 60_000 }, (_, n) => n) }),
     );
@@ -121,7 +120,6 @@ describeInBrowser("an event on the ledger's page", () => {
     for (let times = 0; times < 2; times += 1) {
       await on.store.command("send", "hookmesh", "user.created", "--id", "evt_again_1");
     }
-    // It is noted behind the answer, and the page asks for a settled event every 15 s.
     await until(async () => {
       const text = "select from millrace.deliveries where event_id = 'evt_again_1'";
       return (await on.store.database.query(text)).rowCount === 1;
@@ -239,7 +237,6 @@ describeInBrowser("an event on the ledger's page", () => {
 const focused = (page: Page): Promise<string> =>
   page.evaluate("document.activeElement.textContent.trim()");
 
-/** Presses Tab until what has the text has the focus. */
 async function tabTo(page: Page, text: string): Promise<void> {
   const passed: string[] = [];
   while (passed.length < 100) {

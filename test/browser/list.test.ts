@@ -34,7 +34,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText(`${LOST} events on this page`).waitFor();
     expect(await page.getByLabel("Type").inputValue()).toBe("order.shipped");
     expect(await page.getByLabel("Status").inputValue()).toBe("failed");
-    // However many keys it took, typing is one step.
     await page.goBack();
     await page.waitForURL("/?status=failed");
     await expect.poll(() => page.getByLabel("Type").inputValue()).toBe("");
@@ -87,7 +86,6 @@ describeInBrowser("the list of the ledger's page", () => {
     const seen: string[] = [];
     for (const [at, size] of [50, 50, USERS + LOST - 100].entries()) {
       await page.getByText(`${size} events on this page`).waitFor();
-      // The page before stays until this one is there.
       await until(async () => !seen.includes((await ids())[0] ?? ""));
       seen.push(...(await ids()));
       if (at < 2) await older.click();

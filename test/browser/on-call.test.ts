@@ -11,7 +11,6 @@ import { post, startStack, type Stack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/on-call/millrace.config.ts", import.meta.url));
-/** Failed events of each cause, and completed events beside them. More of both: `npm run on-call`. */
 const FAILED = Number(process.env["ON_CALL_FAILED"] ?? 25);
 const COMPLETED = Number(process.env["ON_CALL_COMPLETED"] ?? 1_000);
 const RETRIED = "order.by_zero";
@@ -148,7 +147,6 @@ describeInBrowser("a night on call", () => {
   });
 });
 
-/** Events that were completed in the last day, written past the ingress: nothing asks how. */
 async function complete({ pipeline }: Stack, count: number): Promise<void> {
   const client = await pipeline.database.connect();
   // Past the triggers, which take nothing that is not pending.
@@ -166,7 +164,6 @@ async function complete({ pipeline }: Stack, count: number): Promise<void> {
   client.release();
 }
 
-/** Sends as many events of each cause, and waits until each is taken. */
 async function fail({ ingress }: Stack, count: number): Promise<void> {
   const left = BROKEN.flatMap((type) =>
     Array.from({ length: count }, (_, index) => ({
@@ -183,7 +180,6 @@ async function fail({ ingress }: Stack, count: number): Promise<void> {
   await Promise.all(Array.from({ length: SENDERS }, send));
 }
 
-/** Prints how long the errors took, for the documents: no time is asserted. */
 async function tellHowFast(dashboardUrl: string): Promise<void> {
   const times: number[] = [];
   for (let round = 0; round < 5; round += 1) {

@@ -27,7 +27,6 @@ describeInBrowser("the overview of six sources", () => {
     sources: Object.fromEntries(SIX.map((name) => [name, QUIET])),
   };
 
-  /** Opens the page with these answers of the API. */
   async function open(answers: { stats: Stats; disagreements: Disagreements | ErrorBody }) {
     const { page } = tab;
     await page.unrouteAll();

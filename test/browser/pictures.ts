@@ -6,10 +6,8 @@ import { until } from "../support/until.ts";
 import { onPostgres } from "../support/backends.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 
-/** Where the README's pictures go when they are wanted: `npm run screenshots`. */
 export const PICTURES = process.env["SCREENSHOTS"];
 
-/** Takes the pictures of the README from a store in which something has gone on. */
 export async function takePictures(browser: Browser): Promise<void> {
   // Of its own: a dashboard that was looked at before keeps the counts of the minutes that are moved here.
   const store = await startStore(await onPostgres());
@@ -54,7 +52,6 @@ async function takePicture({ browser, url, name, path, options }: Picture): Prom
   await close();
 }
 
-/** Waits until nothing is being asked for or counted any more. */
 async function settled(page: Page): Promise<void> {
   await page.locator("main h1, main h2").first().waitFor();
   await page.getByRole("region", { name: "Health" }).getByText("All well").waitFor();

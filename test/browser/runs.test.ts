@@ -22,7 +22,6 @@ describeInBrowser("bulk runs on the ledger's page", () => {
   });
   afterEach(() => on.tab.expectQuiet());
 
-  /** The page has nothing serious for axe, and scrolls downwards alone, at 400 px. */
   async function expectNarrow(what: string): Promise<void> {
     await page.setViewportSize({ width: 400, height: 800 });
     await expectAccessible(page, what);

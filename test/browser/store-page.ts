@@ -5,22 +5,17 @@ import { openBrowser, openTab, type Tab } from "../support/browser.ts";
 import type { RoleOptions } from "../support/in-process.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 
-/** The example store, and a browser that looks at its page. */
 export interface StorePage {
   readonly store: RunningStore;
   readonly browser: Browser;
-  /** A tab for all tests of the file. */
   readonly tab: Tab;
   readonly page: Page;
   open(options?: BrowserContextOptions): Promise<Tab>;
-  /** Uses a tab of its own, and fails where something went wrong in it. */
   inTab(use: (page: Page) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
-  /** Sends orders that fail, for their carrier is unknown. */
   shipByPigeon(...args: readonly string[]): Promise<string>;
   countOf(where: string): Promise<number>;
 }
 
-/** Opens a page for the tests that follow, and closes it after them. */
 export function useStorePage(
   prepare: () => Promise<TestServers> = onPostgres,
   options: RoleOptions = {},

@@ -7,7 +7,6 @@ import type { TestServers } from "../support/backends.ts";
 export const doctorConfig = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/doctor/${name}.config.ts`, import.meta.url));
 
-/** The stores of sources `acme` and `patient`, and the command beside them. */
 export interface TestCommand extends TestStores {
   options(): Required<Pick<CommandOptions, "env">>;
   run(...args: readonly string[]): Promise<Outcome>;

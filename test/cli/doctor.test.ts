@@ -20,7 +20,6 @@ import { doctorConfig } from "./cli-fixture.ts";
 
 // The servers that a set-up may have, and what the doctor says of each: test/infra/set-ups.test.ts.
 
-/** Runs the doctor with the config of acme and patient, and these variables. */
 const examine = (env: Record<string, string | undefined>, ...args: string[]) =>
   millrace(["doctor", ...args], { env: { MILLRACE_CONFIG: doctorConfig("millrace"), ...env } });
 
@@ -30,7 +29,6 @@ onOneBackend("millrace doctor", (prepare, backend) => {
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     examine({ ...environmentOf(stores.servers), ...env }, ...args);
   const doctor = (...args: string[]) => doctorWith({}, ...args);
-  /** Whatever there is to change: the events, and the jobs' states. */
   const everything = async () => {
     const { rows } = await stores.pool.query("SELECT * FROM millrace.events ORDER BY event_id");
     const jobs = await stores.queues.jobStatuses(rows.map((row) => key(row.event_id)));

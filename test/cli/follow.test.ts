@@ -20,7 +20,6 @@ onOneBackend("millrace events --follow", (prepare) => {
   const env = () => ({ ...environmentOf(stores.servers), MILLRACE_CONFIG: STORE_CONFIG });
   const run = (...args: string[]) => millrace(args, { env: env() });
 
-  /** Follows for as long as a test takes; gives the lines so far, and the exit code of a Ctrl-C. */
   async function following(
     args: readonly string[],
     during: (lines: () => readonly string[]) => Promise<void>,

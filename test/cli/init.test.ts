@@ -19,7 +19,6 @@ const EVERY_SENDER =
 let base: string;
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), "millrace-init-"));
-  // What `npm install millrace drizzle-orm` would put there.
   await symlink(MODULES, join(base, "node_modules"));
 });
 afterAll(() => rm(base, { recursive: true }));

@@ -9,7 +9,6 @@ import { openTestCommand } from "./cli-fixture.ts";
 
 const stores = openForAll(async () => openTestCommand(await onRedis()));
 const run = (...args: string[]) => stores.run(...args);
-/** Runs the bulk runs that are there, while something goes on. */
 async function working<T>(during: () => Promise<T>): Promise<T> {
   const { ledger, queues } = stores;
   const runner = startBulkRunner({ ledger, queues, leading: () => true, notify: () => {} });

@@ -27,11 +27,9 @@ export interface StartProcess {
   greeted(): Promise<void>;
   run(): Promise<Run>;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves with the exit code, or with the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
 }
 
-/** Has a start keep its data in a folder, and look for ports from 20,000 on. */
 export function startEnvironment(dataDir: string): Readonly<Record<string, string>> {
   return {
     MILLRACE_DATA_DIR: dataDir,
@@ -41,7 +39,6 @@ export function startEnvironment(dataDir: string): Readonly<Record<string, strin
   };
 }
 
-/** Runs `millrace start` in the environment of `startEnvironment`. */
 export function startMillrace(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},

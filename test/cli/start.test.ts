@@ -53,7 +53,6 @@ async function pidsOf(run: Run): Promise<number[]> {
   return [...run.processes.map(({ pid }) => pid), row?.pid ?? 0];
 }
 
-/** Waits in the database, for the command loads the config each time, and then asks the command. */
 async function completed(running: StartProcess, id: string): Promise<void> {
   const { database_url: url } = await running.run();
   await until(async () => (await statusOf(url, id)) === "completed", { what: `${id} completed` });
@@ -144,7 +143,6 @@ describe("millrace start", () => {
     expectGoodEnd(running, "SIGTERM", running.output().length));
 });
 
-/** Signals a start, and expects that nothing of it is left, and no error in its output from there on. */
 async function expectGoodEnd(
   running: StartProcess,
   signal: NodeJS.Signals,

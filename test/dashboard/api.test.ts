@@ -170,7 +170,6 @@ onOneBackend("the dashboard's API", (prepare, backend) => {
       ...{ status: "completed", payload: null, headers: {} },
       ...{ body: null, body_encoding: null, body_kept: false },
     });
-    // That the body is gone is found by the run.
     const filter = { source: "patient", status: "completed", dryRun: true };
     const many = await dashboard.post("/api/replay", filter);
     expect(many.json).toEqual({ replayed: 1, skipped: {}, dryRun: true });

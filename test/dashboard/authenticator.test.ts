@@ -7,7 +7,6 @@ import { startTestDashboard } from "./dashboard-fixture.ts";
 const OPS = { user: "ops", password: "hunter2-hunter2-hunter2" };
 const VIEWER_TOKEN = "a-token-that-may-look";
 
-// Beyond loopback, or under a name that a proxy in front passes on.
 onOneBackend("a dashboard that others reach", (prepare) => {
   describe.each([{ host: "0.0.0.0" }, { hosts: ["dash.example.com"] }])("%o", (how) => {
     const credentials: Credentials = {
@@ -42,7 +41,6 @@ onOneBackend("a dashboard that others reach", (prepare) => {
       expect((await dashboard.get("/")).status).toBe(200);
       expect((await dashboard.send("PUT", "/queues/api/queues/pause")).status).toBe(401);
       expect((await dashboard.get("/healthz")).status).toBe(200);
-      // Neither says more than that: what is away is in the log.
       const ready = await dashboard.get("/readyz");
       expect([ready.status, ready.json]).toEqual([200, { status: "ready" }]);
     });

@@ -6,7 +6,6 @@ import { Queue } from "bullmq";
 import express, { type ErrorRequestHandler } from "express";
 import { startRedis, type TestRedis } from "../support/redis.ts";
 
-/** The queue board alone, over one queue on a Redis of its own. */
 export interface TestBoard {
   readonly redis: TestRedis;
   readonly queue: Queue;

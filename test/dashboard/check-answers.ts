@@ -2,9 +2,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Answer } from "./dashboard-fixture.ts";
 
 export interface AnswerCheck {
-  /** What is wrong with an answer to `method path`; undefined when it is as the document says. */
   problemOf(method: string, path: string, answer: Answer): string | undefined;
-  /** `get /api/events 200`: every answer that the document has. */
   readonly documented: readonly string[];
   readonly seen: ReadonlySet<string>;
 }
@@ -27,7 +25,6 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 export function checkAnswers(document: Document): AnswerCheck {
   const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true });
   ajv.addFormat("date-time", ISO);
-  // No word of JSON Schema: where the document's references point to.
   ajv.addKeyword("components");
   const { components } = document;
   const routes = Object.entries(document.paths).map(([template, of]) => ({

@@ -6,16 +6,12 @@ import { environmentOf } from "../support/server-urls.ts";
 import { until } from "../support/until.ts";
 import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
 
-/** A dashboard that listens, and a ledger and queues over the same servers. */
 export interface TestDashboard extends TestStores {
   readonly port: number;
   get(path: string): Promise<Answer>;
-  /** Sends a request whose headers `fetch` would not let a test choose. */
   send(method: string, path: string, options?: SendOptions): Promise<Answer>;
   post(path: string, body: unknown, headers?: SendOptions["headers"]): Promise<Answer>;
-  /** Signs a user in; gives the cookie. */
   signIn(user: { readonly user: string; readonly password: string }): Promise<string>;
-  /** Runs what waits by handlers that do nothing, until these are completed. */
   complete(...eventIds: readonly string[]): Promise<void>;
 }
 
@@ -33,7 +29,6 @@ export interface Answer {
   readonly json: any; // oxlint-disable-line typescript/no-explicit-any
 }
 
-/** Starts a dashboard on servers that it releases when it is closed. */
 export async function startTestDashboard(
   servers: TestServers,
   options: Partial<DashboardOptions> = {},

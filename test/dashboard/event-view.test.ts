@@ -26,7 +26,6 @@ test("gives the oldest first when asked to, page by page", async () => {
 });
 
 test("shows 256 kB of a body of 20 MB, and gives all of its bytes, or some, as a download", async () => {
-  // Three bytes a character: the cut goes through one.
   const bytes = Buffer.alloc(20_000_000, "€");
   const large = { source: "acme", eventId: "evt_large_1" };
   await dashboard.ledger.intake.accept([anEvent({ ...large, body: bytes })]);

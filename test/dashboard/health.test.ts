@@ -42,7 +42,6 @@ describeOnRedis("the dashboard's health", () => {
     return Object.fromEntries(entries) as Record<HealthItem["id"], HealthItem>;
   }
 
-  /** Asks until `holds`, and expects that each answer came in time. */
   async function readUntil(holds: (items: Record<HealthItem["id"], HealthItem>) => boolean) {
     let slowestMs = 0;
     const found = await until(async () => {
@@ -151,7 +150,6 @@ describeOnRedis("the dashboard's health", () => {
 
   test("while Postgres is away the rest is told in time", async () => {
     proxy.freeze();
-    // Each part is asked again when its last answer is old.
     const items = await readUntil(
       ({ postgres, leader }) => postgres.level === "bad" && leader.level === "unknown",
     );

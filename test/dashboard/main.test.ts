@@ -49,7 +49,6 @@ test("a port that is taken stops the start, and leaves no connection behind", as
   await expect(
     main({ DATABASE_URL: database.url, ...quiet, DASHBOARD_PORT: String(port) }),
   ).rejects.toMatchObject({ code: "port_in_use" });
-  // A server takes a moment to end a connection that was closed.
   await until(async () => {
     const { rows } = await pool.query(
       "select count(*)::int as n from pg_stat_activity where application_name like 'millrace-dashboard%' and datname = current_database()",

@@ -70,7 +70,6 @@ onOneBackend("the API's document", (prepare, backend) => {
     await dashboard.complete("evt_good_1");
   });
 
-  /** Sends, and expects the status and an answer that the document knows. */
   async function ask(
     status: number,
     [method, path]: readonly [method: string, path: string],
@@ -232,7 +231,6 @@ onOneBackend("the API's document", (prepare, backend) => {
 
   test("says nothing of answers that never come", () => {
     const unseen = check.documented.filter((answer) => !check.seen.has(answer));
-    // A fault of ours, and a Postgres or a queue that is away, are made elsewhere.
     expect(unseen.filter((answer) => !/ (500|503)$/.test(answer))).toEqual([]);
   });
 });

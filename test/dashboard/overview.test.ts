@@ -42,7 +42,6 @@ onOneBackend("the dashboard's overviews", (prepare) => {
     expect(before.json.kinds.map(({ count }: { count: number }) => count)).toEqual(
       DISAGREEMENT_KINDS.map(() => 0),
     );
-    // A job that a person removed from the queue leaves this behind.
     await dashboard.ledger.intake.accept([event("evt_lost_1")]);
     const found = await until(async () => {
       const { json } = await dashboard.get("/api/disagreements");

@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Every page of the repository, by its path. */
 const pages = execFileSync("find", [
   ...[ROOT, "(", "-name", "node_modules", "-o", "-name", "dist", "-o", "-name", ".*", ")"],
   ...["-prune", "-o", "-name", "*.md", "-print"],
@@ -35,7 +34,6 @@ function isThere(page: string, link: string): boolean {
   return anchor === undefined || anchors(target).includes(anchor);
 }
 
-/** The anchors that a page's headings have. */
 function anchors(page: string): readonly string[] {
   const text = readFileSync(join(ROOT, page), "utf8");
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>

@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGE = readFileSync(join(ROOT, "docs", "security.md"), "utf8");
 
-/** The table of the threat model: a row a threat, a cell a column. */
 const [head = [], , ...rows] = (PAGE.split("## Threat model")[1] ?? "")
   .replace(/\n## [^]*/, "")
   .split("\n")

@@ -16,7 +16,6 @@ export interface OnFolder {
   /** Where `start` keeps the server's data; a test may say another place. */
   dataDir: string;
   start(options?: Partial<EmbeddedPostgresOptions>): Promise<EmbeddedPostgres>;
-  /** Listens on loopback, as a stranger who has the port. */
   listen(port: number): Promise<Server>;
   atEnd(closer: () => Promise<unknown>): void;
 }

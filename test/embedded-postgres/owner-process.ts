@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 
 const script = fileURLToPath(new URL("owner.mjs", import.meta.url));
 
-/** What a process that owns an embedded Postgres says of it, or why it could not have it. */
 export interface Said {
   readonly url?: string;
   readonly port?: number;
@@ -22,7 +21,6 @@ export interface OwnerProcess {
   kill(): Promise<void>;
 }
 
-/** Starts Postgres in another process; `env` is all of its environment. */
 export async function startOwner(
   dataDir: string,
   options: { uid?: number; env?: Record<string, string> } = {},

@@ -94,7 +94,6 @@ interface Answer {
   readonly text: string;
 }
 
-/** Runs an example's `main.ts`, and waits until it answers. */
 async function startExample(name: string, env: Readonly<Record<string, string>>) {
   const port = await freePort();
   const child = spawn(process.execPath, [JITI, "main.ts"], {

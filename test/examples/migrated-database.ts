@@ -5,7 +5,6 @@ import { scratchDatabase } from "../support/scratch-database.ts";
 export const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 export const SECRET = "whsec_a_secret_of_the_examples";
 
-/** A database that is ready for an example, and the variables that lead to it. */
 export async function migratedDatabase(example: string) {
   const database = await scratchDatabase();
   const env = {

@@ -9,7 +9,6 @@ import { lastStep, parseDockerfile, type Stage, type Step } from "./dockerfile.t
 
 export interface BuiltImage {
   readonly folder: string;
-  /** The variables that the image sets, with the folder for `/app`. */
   readonly env: Readonly<Record<string, string>>;
   readonly bin: string;
   remove(): Promise<void>;

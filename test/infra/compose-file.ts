@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { ROOT } from "./context.ts";
 
-/** A service of the compose file, with its anchors and merges read. */
 export interface Service {
   readonly image: string;
   readonly command?: readonly string[];
@@ -51,7 +50,6 @@ export async function environmentOf(service: Service | undefined): Promise<Recor
   return Object.assign({}, ...files) as Record<string, string>;
 }
 
-/** What follows the flags of a server's command: `-c name=value` as pairs. */
 export function settingsOf(command: readonly string[]): [name: string, value: string][] {
   return command.flatMap((word, index) => {
     if (command[index - 1] !== "-c") return [];

@@ -16,7 +16,6 @@ import {
 import { ROOT } from "./context.ts";
 
 const ROLES = ["ingress", "worker", "dashboard"];
-/** What runs once and ends: the logins, the tables, and the rights on them. */
 const ONCE = ["roles", "migrate", "grants"];
 let compose: ComposeFile;
 let ours: [name: string, service: Service][];

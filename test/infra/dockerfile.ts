@@ -1,11 +1,7 @@
-/** An instruction of a Dockerfile; `dockerfile-utils` says in the tests whether its form is right. */
 export interface Step {
   readonly name: string;
-  /** The flags by name: `from` of `--from=build`. */
   readonly flags: Readonly<Record<string, string>>;
-  /** What follows the flags, on one line. */
   readonly text: string;
-  /** Its words; of a JSON form, its strings. */
   readonly args: readonly string[];
 }
 

@@ -1,5 +1,4 @@
 export interface Exported {
-  /** Names as samples bear them, those of a histogram's parts too. */
   readonly names: ReadonlySet<string>;
   readonly labels: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 }

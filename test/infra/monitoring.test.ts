@@ -152,7 +152,6 @@ async function scrape({ url }: Listening): Promise<string> {
   return await response.text();
 }
 
-/** One event of each kind that the alerts ask for. */
 async function makeTraffic({ pipeline, ingress }: Stack): Promise<void> {
   await post(ingress.url, { id: "msg_good", type: "test.effect" });
   await post(ingress.url, { id: "msg_bad", type: "test.never" });
@@ -184,7 +183,6 @@ function sendCutUp({ url }: Listening): Promise<number | undefined> {
   });
 }
 
-/** Labels that Prometheus gives to what it scrapes. */
 const OF_TARGETS: Readonly<Record<string, readonly string[]>> = {
   job: ["millrace-ingress", "millrace-worker", "millrace-dashboard"],
   instance: [],

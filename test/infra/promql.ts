@@ -1,7 +1,6 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@prometheus-io/lezer-promql";
 
-/** A metric that an expression reads, with the conditions on its labels. */
 export interface Selector {
   readonly metric: string;
   readonly matchers: readonly Matcher[];

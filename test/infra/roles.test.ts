@@ -10,11 +10,9 @@ const database = openForAll(async () => {
 });
 const roles = await readRolesSql();
 
-/** Names of the catalog in the schema millrace. The days of bodies have the rights of their table. */
 const names = async (query: string) =>
   (await queryOnce<{ name: string }>(database.url, query)).map(({ name }) => name);
 
-/** Each right that the file gives or takes: on what, and what of it. */
 const written = () =>
   [...roles.matchAll(/^ +(?:GRANT|REVOKE) [^;]*;/gm)].map(([statement]) => statement);
 

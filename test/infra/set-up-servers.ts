@@ -24,7 +24,6 @@ export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
 export interface SetUpServers {
   readonly postgres: TestPostgres;
   readonly redis: TestRedis;
-  /** A database as `millrace migrate` leaves it. */
   readonly databaseUrl: string;
   newDatabase(options?: { migrated?: boolean }): Promise<string>;
   close(): Promise<void>;
@@ -77,7 +76,6 @@ export const asLogin = (url: string, login: string): string =>
     each.password = PASSWORD;
   });
 
-/** Changes a setting of the server, until the test ends. */
 export async function changeSetting(
   { postgres: { url } }: SetUpServers,
   name: string,
@@ -111,7 +109,6 @@ export async function acceptOnlyTls({ url }: TestPostgres, login: string): Promi
   );
 }
 
-/** Answers like a Postgres of another version; all else is the server's own. */
 export async function claimVersion(major: number, serverUrl: string, url: string): Promise<string> {
   const [row] = await queryOnce<{ text: string; number: string }>(
     serverUrl,
@@ -140,7 +137,6 @@ export async function claimVersion(major: number, serverUrl: string, url: string
   return withUrl(url, (each) => (each.port = String(port)));
 }
 
-/** Streams from a Postgres as a standby does. */
 export async function stream({ postgres: { url } }: SetUpServers): Promise<Prepared> {
   const config = { connectionString: url, replication: "true" };
   const standby = new pg.Client(config);
@@ -187,7 +183,6 @@ export async function ownRedis(args: readonly string[] = []): Promise<TestRedis>
   return redis;
 }
 
-/** Runs statements in a database, of a role's login where it is one of roles.sql. */
 export async function asRole(
   { newDatabase }: SetUpServers,
   role: string,
@@ -199,7 +194,6 @@ export async function asRole(
   return await databaseAt(asLogin(url, `millrace_${role}`));
 }
 
-/** A login whose sessions begin with these settings. */
 export async function withSettings(
   { postgres, databaseUrl }: SetUpServers,
   settings: Readonly<Record<string, string>>,

@@ -10,9 +10,7 @@ export interface SetUpRow {
   readonly setUp: string;
   readonly start: StartState;
   readonly role: "worker" | "dashboard";
-  /** Words that the process prints, of each cell the parts in backticks. */
   readonly printed: readonly string[];
-  /** The mark and the name of the doctor's line; undefined where it has none. */
   readonly doctor: { readonly mark: string; readonly name: string } | undefined;
   readonly told: readonly string[];
 }

@@ -43,7 +43,6 @@ describeOnRedis("set-ups", () => {
       try {
         expect(started).toMatchObject({ state: start === "warns" ? "ready" : start });
         for (const text of printed) expect(started.text()).toContain(text);
-        // What only the doctor says.
         const quiet = start === "ready" ? told.filter((text) => text.includes(" ")) : [];
         for (const text of quiet) expect(started.text()).not.toContain(text);
         await after?.(started);
@@ -107,7 +106,6 @@ describeOnRedis("set-ups", () => {
   });
 });
 
-/** What the doctor prints. Where the config reads variables, in a process that has them. */
 async function runDoctor(env: Variables): Promise<string> {
   if (env["CONCURRENCY"] === undefined && env["REPLICAS"] === undefined) {
     return (await millrace(["doctor"], { env })).stdout;
@@ -115,7 +113,6 @@ async function runDoctor(env: Variables): Promise<string> {
   return (await runCommand(["doctor"], env)).output;
 }
 
-/** Servers that a set-up needs and this machine may not have; the run says loudly which are missing. */
 function isThere(setUp: string): boolean {
   if (/\bpooler\b/.test(setUp)) return inject("hasPgbouncer");
   if (setUp === "`DATABASE_URL` names a standby") return inject("hasPostgresPrograms");
@@ -133,12 +130,10 @@ interface Started {
   readonly state: Exclude<StartState, "warns">;
   readonly status: string | undefined;
   output(): string;
-  /** The same, with the messages and reasons of its log as text. */
   text(): string;
   end(): Promise<void>;
 }
 
-/** Starts a role and waits until it ends, is ready, or, where it is to wait, says what it waits for. */
 async function startProcess(
   role: string,
   variables: Variables,

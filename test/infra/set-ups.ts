@@ -168,7 +168,6 @@ async function redisWithPassword(): Promise<string> {
   return redis.url;
 }
 
-/** Starts a worker beside the one that is tried. */
 async function startOther({ databaseUrl, redis }: SetUpServers, over: Variables): Promise<void> {
   const config = new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url).pathname;
   const other = await startRole("worker", {
@@ -178,7 +177,6 @@ async function startOther({ databaseUrl, redis }: SetUpServers, over: Variables)
   onTestFinished(async () => void (await other.end()));
 }
 
-/** Enqueues an event and waits until its handler has completed it. */
 async function completes({ databaseUrl: url, redis }: SetUpServers, type: string): Promise<void> {
   const queues = await openTestQueues({ databaseUrl: url, redisUrl: redis.url }, "cli", ["shop"]);
   const pool = new pg.Pool({ connectionString: url, max: 1 });
@@ -191,7 +189,6 @@ async function completes({ databaseUrl: url, redis }: SetUpServers, type: string
   }
 }
 
-/** Enqueues an event with another key, and waits until the worker has refused its job. */
 async function isRejected(variables: Variables): Promise<void> {
   const environment = readEnvironment(variables);
   const queues = await openQueues(environment, { role: "cli", sources: ["shop"] });
@@ -203,7 +200,6 @@ async function isRejected(variables: Variables): Promise<void> {
   }
 }
 
-/** Whether the queue's epoch is another than the one that this database knows. */
 async function isOfAnother({ databaseUrl: url, redis }: SetUpServers): Promise<boolean> {
   const [kept] = await queryOnce<{ epoch: string }>(url, "SELECT epoch FROM millrace.queue_epochs");
   const epoch = await withRedis(redis.url, (client) =>

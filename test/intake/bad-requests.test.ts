@@ -8,7 +8,6 @@ import { rawRequest, startTestIngress, type TestIngress } from "./test-ingress.t
 const IN_FLIGHT = "millrace_ingress_bytes_in_flight";
 const LARGE = "POST /webhooks/large HTTP/1.1\r\nhost: localhost\r\n";
 
-/** Starts an ingress, and opens so many connections to it. */
 async function start(limits: Parameters<typeof startTestIngress>[0], count = 1) {
   const ingress = await startTestIngress(limits);
   const connections = await ingress.open(count);

@@ -23,7 +23,6 @@ let store: MemoryStore;
 let receiver: Receiver;
 let port: number;
 let notices: IntakeNotice[];
-/** The heads that were held against the provider, and what it says of them. */
 let heads: DeliveryHead[];
 let answer: () => Refusal | undefined;
 

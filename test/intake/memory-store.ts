@@ -1,16 +1,13 @@
 import type { IncomingEvent, StoreResult } from "@millrace/core";
 import type { EventStore } from "@millrace/intake";
 
-/** A store in memory that a test can make slow, hung or broken. */
 export interface MemoryStore extends EventStore {
   isUp: boolean;
   answered: number;
   readonly full: Set<string>;
-  /** What it says of ids that it would have accepted. */
   readonly known: Map<string, StoreResult>;
   readonly events: ReadonlyMap<string, IncomingEvent>;
   readonly calls: readonly number[];
-  /** What a call waits for before it answers; reset with undefined. */
   before: (() => Promise<unknown>) | undefined;
   readonly refused: Set<string>;
 }

@@ -22,7 +22,6 @@ function handle(request: Request, over: { bodyTimeoutMs?: number } = {}): Promis
   return createFetchAdapter(receiver)(request, "plain");
 }
 
-/** A request whose body comes in pieces, and says when it was cancelled. */
 function streamed(
   pieces: readonly Uint8Array[],
   headers: Record<string, string>,

@@ -23,7 +23,6 @@ function deliver(receiver: Receiver) {
   return receiver.receive(request);
 }
 
-/** Delivers by each of a receiver's adapters, and gives the status of each answer. */
 async function deliverByAdapters(receiver: Receiver): Promise<Record<string, number>> {
   const url = "http://127.0.0.1/webhooks/shop";
   const byFetch = await receiver.fetch(
@@ -58,7 +57,6 @@ describe("a receiver that is opened in an app", () => {
   beforeEach(async () => {
     database = await scratchDatabase();
   });
-  // With force; a connection that was left would be an unhandled rejection.
   afterEach(() => database.drop());
 
   test("wants what the ingress wants", async () => {

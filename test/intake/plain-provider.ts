@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Answer, Identification, IdentifiedEvent, Provider, Refusal } from "@millrace/core";
 
-/** The header that carries `hex(hmac-sha256(secret, body))`. */
 export const SIGNATURE = "x-plain-signature";
 
 export function sign(body: string | Uint8Array, secret: string): string {

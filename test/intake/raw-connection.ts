@@ -2,11 +2,9 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import { until } from "../support/until.ts";
 
-/** A TCP connection that sends the very bytes it is told to, and keeps what comes back. */
 export interface RawConnection {
   write(bytes: string | Uint8Array): void;
   received(): string;
-  /** Waits until so many answers have begun, and gives the status of each. */
   statuses(count: number): Promise<number[]>;
   ended(): Promise<void>;
   readonly isFinished: boolean;

@@ -1,7 +1,6 @@
 import { request as httpRequest } from "node:http";
 import type { Adapter } from "../contracts/adapter-fixture.ts";
 
-/** Posts to a port on loopback. node:http and not fetch, which normalizes paths and methods. */
 export function sendTo(
   port: number,
   { source, method = "POST", query = "", headers = {}, body = "" }: Parameters<Adapter["send"]>[0],

@@ -8,14 +8,11 @@ import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 import { connect, type RawConnection } from "./raw-connection.ts";
 
-/** A real ingress before a store in memory, which ends with the test. */
 export interface TestIngress {
   readonly port: number;
   readonly store: MemoryStore;
   readonly notices: readonly IntakeNotice[];
-  /** The value of a line of /metrics, by how the line begins; 0 when there is none. */
   metric(beginning: string): Promise<number>;
-  /** Opens connections, which are reset when the test ends. */
   open(count: number): Promise<RawConnection[]>;
   close(): Promise<void>;
 }

@@ -80,7 +80,6 @@ onEachBackend("when a process dies", (prepare, backend) => {
       await load.moreAcknowledged(100);
 
       await on.servers.redis?.kill();
-      // The ledger takes what comes meanwhile.
       await load.moreAcknowledged(100);
       await on.servers.redis?.restart();
       await load.moreAcknowledged(100);

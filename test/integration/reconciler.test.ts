@@ -29,7 +29,6 @@ onEachBackend(
         const event = { id: `evt_flush_${index}`, type: "test.until_mended" };
         expect((await post(ingress.url, { ...event, source: "patient" })).status).toBe(202);
       }
-      // Every one has failed at least once, so that it waits for its next attempt.
       await until(
         async () =>
           (await count("(SELECT DISTINCT event_id FROM millrace.attempts) AS failed")) === EVENTS,

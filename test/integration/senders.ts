@@ -1,6 +1,5 @@
 import { until } from "../support/until.ts";
 
-/** One delivery: its status, or the error code where it got no answer, and how long its sender waited. */
 export interface Delivered {
   readonly id: string;
   readonly answer: number | string;
@@ -22,7 +21,6 @@ interface Options {
   readonly pauseMs?: number;
 }
 
-/** Eight senders that deliver one event after another until they are stopped. */
 export function startSenders(
   deliver: (id: string) => Promise<{ readonly status: number }>,
   { prefix = "msg_load", pauseMs = 0 }: Options = {},

@@ -105,7 +105,6 @@ describeOnRedis("an ingress with both event stores", () => {
     });
 
     describe("without a ledger", () => {
-      /** Delivers an event, and waits until it is failed. Gives what delivers it again. */
       const deliverFailing = async () => {
         const ingress = await pipeline.startInProcess("ingress", { DATABASE_URL: "" });
         await untilReady(ingress, "ready");

@@ -11,11 +11,9 @@ import { createTwoStorePipeline, deliver, untilReady } from "./two-stores.ts";
 const ANSWERED_WITHIN_MS = 8_000;
 const LONG = { withinMs: 90_000 };
 
-/** Servers that each test may kill and start again, and a pipeline of the test's own over them. */
 let redis: TestRedis;
 let postgres: TestPostgres;
 let pipeline: Pipeline;
-/** Begins the id of each of a test's events: those of the tests before it are still there. */
 let prefix: string;
 let tests = 0;
 

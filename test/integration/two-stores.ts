@@ -18,7 +18,6 @@ interface Ingress {
   readonly url: string;
 }
 
-/** A migrated pipeline whose ingresses have both event stores; `settings` hold for roles in this process. */
 export function createTwoStorePipeline(
   urls: ServerUrls,
   {

@@ -5,7 +5,6 @@ import { complete, failForGood, openTestLedger, pastTriggers } from "../support/
 import { openForAll } from "../support/open-for.ts";
 
 const it = openForAll(openTestLedger);
-/** When the minute began that the rows below were made in. */
 let minute: number;
 beforeAll(async () => {
   const [row] = await it.ask<{ at: Date }>("SELECT date_bin('1 minute', now(), 'epoch') AS at");
@@ -200,7 +199,6 @@ describe("counted by a worker", () => {
     await countActivity(it.pool);
     expect(await sums("day")).toEqual([2, 0, 2]);
     expect(await sums("month")).toEqual([2, 0, 2]);
-    // Both are retried, and a further one was committed late.
     await pastTriggers(
       it,
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now(), attempts_at_retry = 1",

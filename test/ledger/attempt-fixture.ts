@@ -18,7 +18,6 @@ export const write = (tx: HandlerTransaction, name: string) => tx.insert(effects
 type Work = (tx: HandlerTransaction, locked: LockedEvent) => unknown;
 type LockedEvent = Parameters<Parameters<Ledger["claims"]["attempt"]>[2]>[1];
 
-/** Attempts an event that was claimed; its handler does this meanwhile. */
 export const attemptWith = (
   ledger: Ledger,
   [event, attempt]: readonly [EventKey, attempt: number],
@@ -31,7 +30,6 @@ const handlerOf = (work: Work) => async (tx: HandlerTransaction, locked: LockedE
   return "handled" as const;
 };
 
-/** Runs a statement in a transaction of its own, which the returned commits. */
 export async function holdOpen(
   { connect }: Pick<TestLedger, "connect">,
   statement: string,
@@ -72,7 +70,6 @@ export async function openAttempts(): Promise<TestAttempts> {
   };
 }
 
-/** Attempts a new event; gives how that ended, or its error. */
 export type Way = (
   ledger: Ledger,
   work: (tx: HandlerTransaction) => Promise<unknown>,
@@ -80,7 +77,6 @@ export type Way = (
 
 const errorOf = (error: unknown) => error;
 
-/** The two ways in which an event is attempted alone. */
 export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way>> = {
   "a recorded attempt": async (ledger, work) => {
     const event = anEvent();

@@ -103,7 +103,6 @@ test("a stop that loses to the run's last batch is answered run_ended, and what 
 test("a worker that loses a batch to another one does nothing: a replay makes one generation", async () => {
   const keys = await failed(4);
   const { run, open } = await start("replay");
-  // The first worker makes a generation of this one, and cannot commit it yet.
   await held.query("BEGIN");
   await held.query("LOCK TABLE millrace.bodies IN ACCESS EXCLUSIVE MODE");
   const winning = workBatch(open);

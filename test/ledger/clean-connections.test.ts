@@ -16,14 +16,12 @@ const pid = async () => {
   return rows[0]?.pid;
 };
 
-/** Makes a new connection, and lets the ledger learn in two transactions that it has a backend of its own. */
 async function knownConnection(way: Way): Promise<void> {
   for (const text of ["set work_mem = '8MB'", "select 1", "select 1"]) {
     expect(await way(it.ledger, run(text))).toBe("completed");
   }
 }
 
-/** What a handler leaves on its connection, and SQL that is true where it is. */
 const LEFT: typeof LEFT_BEHIND = {
   ...LEFT_BEHIND,
   "the order in which schemas are searched": [
@@ -138,7 +136,6 @@ describe("when something goes wrong behind the COMMIT", () => {
     await it.ask(`grant usage on schema millrace to ${ROLE}`);
     await it.ask(`grant all on all tables in schema millrace to ${ROLE}`);
     await it.ask(`grant all on all sequences in schema millrace to ${ROLE}`);
-    // In this database only.
     await it.ask("revoke execute on function pg_advisory_unlock_all() from public");
   });
   afterAll(async () => {

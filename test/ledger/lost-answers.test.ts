@@ -22,7 +22,6 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Records a failure over a connection that is cut behind its COMMIT. */
 async function failUnanswered(event: EventKey, attempt: number, failed: AttemptFailure) {
   proxy.cutAfter("COMMIT");
   const answer = ledger.claims.fail(keyOf(event), attempt, failed);

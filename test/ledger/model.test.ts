@@ -11,7 +11,6 @@ import {
 } from "./model/operations.ts";
 import { openRealLedger, type Cut } from "./model/real-ledger.ts";
 
-/** Forty runs of up to forty steps; PROPERTY_MS=600000 goes on for ten minutes instead. */
 const RUNS = 40;
 const MS = Number(process.env["PROPERTY_MS"] ?? 0);
 
@@ -19,7 +18,6 @@ const real = openForAll(openRealLedger);
 
 type Command = fc.AsyncCommand<World, Side>;
 
-/** Runs an operation, with its connection cut or not, and compares the result with the model's. */
 function command(operation: Operation, cut?: Cut): Command {
   return {
     check: (world) => operation.when?.(world) ?? true,
@@ -49,7 +47,6 @@ function command(operation: Operation, cut?: Cut): Command {
   };
 }
 
-/** An answer without what the model does not say: messages, whole identities. */
 function plain(answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null) return answer;
   const names = ["kind", "attempt", "attemptSinceRetry"];
@@ -95,7 +92,6 @@ test(
       fc.asyncProperty(
         fc.commands(COMMANDS, { maxCommands: 40, size: "max" }),
         async (commands) => {
-          // Each run has events of its own.
           const prefix = `run_${(runs += 1)}_`;
           const model = { rows: new Map(), claims: [] };
           await fc.asyncModelRun(() => ({ model, real: { real, prefix, struck } }), commands);

@@ -95,7 +95,6 @@ async function planOfCall(call: () => Promise<unknown>): Promise<Node[]> {
 
 const firstLimits = () => ({ ...patient(), onRecorded: () => {}, onUnsafe: () => {} });
 
-/** The calls for one event, and what was done to it before. */
 const CALLS: [
   string,
   "new" | "accepted" | "claimed",
@@ -192,7 +191,6 @@ describe("what the page lists of a long ledger", () => {
     await long.ask("ANALYZE millrace.events");
   });
 
-  /** The indexes that a call's statement over events is planned with; `Seq Scan` where it uses none. */
   async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
     const found = (await statementsOf(call)).find(({ text }) =>
       /from "?millrace"?\."?events/i.test(text),

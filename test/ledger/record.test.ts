@@ -20,7 +20,6 @@ beforeAll(async () => {
   ((): LedgerClient => it.ledger.intake)();
 });
 
-/** What a claim says of an event that became pending with it. */
 const FRESH = { waits: 0, pendingForMs: 0 };
 
 const storedOf = ({ type, unsigned, acceptedAtMs }: IncomingEvent) => {

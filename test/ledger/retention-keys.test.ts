@@ -34,7 +34,6 @@ describe("A deletion of keys", () => {
     [400, "pending", false],
   ] as const)("of an event of %i days that is %s: %s", async (days, status, goes) => {
     const key = await it.event(status, days);
-    // The clock went on by a moment since the event was made.
     await it.retention.deleteKeys(expired);
     expect(await statusOf(it, key)).toBe(goes ? undefined : status);
   });

@@ -11,7 +11,6 @@ import { openForAll } from "../support/open-for.ts";
 const it = openForAll(openAttempts);
 beforeEach(() => it.ask("TRUNCATE effects"));
 
-/** Runs statements between two writes. The handler swallows what they throw. */
 const run = (...statements: readonly string[]) =>
   it.attempt(async (tx) => {
     await write(tx, "before");
@@ -19,7 +18,6 @@ const run = (...statements: readonly string[]) =>
     await write(tx, "after").catch(() => undefined);
   });
 
-/** Expects that nothing is left of an attempt that ended with this error. */
 async function expectUndone(attempt: ReturnType<typeof it.attempt>, code: string) {
   const { end, status } = await attempt;
   expect(end).toMatchObject({ code });

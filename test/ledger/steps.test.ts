@@ -15,7 +15,6 @@ test("a step is recorded once for its attempt, and read by the attempts after it
   const event = anEvent();
   const { claims } = it.ledger;
   expect(await claim(it.ledger, event)).toBe(1);
-  // Again, as after a lost answer.
   for (let time = 0; time < 2; time += 1) {
     expect(await claims.recordStep(keyOf(event), 1, step)).toBe("recorded");
   }

@@ -12,7 +12,6 @@ const stores = openForAll(async () => openTestStores(await onPostgres()));
 
 type WorkBatch = TestStores["ledger"]["bulkWork"]["workBatch"];
 
-/** Works a run over so many pending events off, and gives the sizes of its batches. */
 async function run(
   prefix: string,
   count: number,

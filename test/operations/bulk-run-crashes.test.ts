@@ -40,7 +40,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
     return ((await answer.json()) as { run: BulkRun }).run;
   }
   const get = (id: number) => call(`runs/${id}`);
-  /** Waits until a run is over, and each of its events with it. */
   const ended = (id: number) =>
     until(
       async () => {
@@ -50,7 +49,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
       { withinMs: 110_000, what: `the end of run ${id}` },
     );
 
-  /** Sends events whose handler fails for good, until the switch is set. */
   const send = (name: string, events: number) =>
     Promise.all(
       Array.from({ length: events }, (_, n) =>

@@ -34,7 +34,6 @@ onOneBackend("a bulk run", (prepare) => {
       return now.finished_at !== null && now;
     });
 
-  /** A leading worker's part, for as long as the test takes. */
   function lead(over: Partial<Parameters<typeof startBulkRunner>[0]> = {}): BulkRunner {
     const runner = startBulkRunner({
       ledger: stores.ledger,
@@ -65,7 +64,6 @@ onOneBackend("a bulk run", (prepare) => {
     await stores.queues.enqueue(events, { identityOnly });
   }
 
-  /** Works until so many events have ended and no job is left; counts the runs of each. */
   async function settle(prefix: string, count: number, run: (id: string) => void = () => {}) {
     const ran = new Map<string, number>();
     await stores.work(

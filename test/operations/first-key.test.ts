@@ -44,7 +44,6 @@ describeOnRedis("the first key of jobs, given under traffic", () => {
   });
 });
 
-/** Posts events to one URL after the other, without a pause, and keeps the ids that were acknowledged. */
 function startTraffic(firstUrl: string) {
   const acknowledged: string[] = [];
   let sending = true;
@@ -70,7 +69,6 @@ function startTraffic(firstUrl: string) {
   return traffic;
 }
 
-/** Ids of jobs without a MAC that have not ended and whose events the ledger does not have. */
 async function unsignedWaiting({ servers, pipeline }: Stack): Promise<readonly string[]> {
   const unended = await Promise.all(
     SOURCES.map((source) =>

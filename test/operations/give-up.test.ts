@@ -23,10 +23,8 @@ onOneBackend("giving up", (prepare, backend) => {
 
   const giveUp = (eventId: string) => giveUpEvent({ ...stores, actor }, key(eventId));
 
-  /** A leading worker's part. */
   const lead = () => startBulkRunner({ ...stores, leading: () => true, notify: () => {} });
 
-  /** An event that is pending in the ledger, and whose job is delayed. */
   async function takeDelayed(eventId: string, delayMs = 600_000, type = "thing.happened") {
     const incoming = event(eventId, { type });
     await stores.ledger.intake.accept([incoming]);

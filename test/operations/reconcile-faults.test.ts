@@ -12,7 +12,6 @@ import { openTestStores, key } from "../support/stores-fixture.ts";
 onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   const stores = openForEach(async () => openTestStores(await prepare()));
   const opened: { close(): Promise<void> }[] = [];
-  // A pool waits for the connections of those who lead.
   afterEach(() => Promise.all(opened.splice(0).map((each) => each.close())));
 
   const start = (over: Parameters<typeof startReconciler>[1] = {}): TestReconciler => {
@@ -154,7 +153,6 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   }
 });
 
-/** The file that Redis appends to, all of it on disk. */
 async function aofOf(url: string): Promise<{ path: string; bytes: number }> {
   const redis = new Redis(url);
   try {

@@ -40,7 +40,6 @@ export function startReconciler(
   };
 }
 
-/** Runs one pass: what it found and repaired, by kind, and its notice. */
 export async function reconcileOnce(stores: TestStores, over: Options = {}) {
   let closed: Promise<void> | undefined;
   // The reconciler before may still be giving up its lead, so that this one may have to ask again.

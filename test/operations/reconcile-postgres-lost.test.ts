@@ -27,7 +27,6 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     copy = undefined;
   });
 
-  /** Keeps the database as it is now; the queue knows of a later pass from then on. */
   async function dump(): Promise<void> {
     await reconcileOnce(stores);
     copy = await copyDatabase(stores.url);
@@ -37,7 +36,6 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
   const leave: HandlerFunction = async ({ id }, { tx }) => {
     await tx.execute(`INSERT INTO effects VALUES ('${id}')`);
   };
-  /** Runs what waits until all of these are completed; each handler has one effect. */
   async function complete(ids: readonly string[]): Promise<void> {
     await stores.work(leave, () =>
       until(async () => {

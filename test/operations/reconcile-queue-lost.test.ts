@@ -10,7 +10,6 @@ import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler } from "./reconcile-once.ts";
 import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
 
-/** Three pages of two sources' pending events; the last is empty. */
 const MANY = 30;
 const PAGE_MAX = 20;
 

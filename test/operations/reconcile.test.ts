@@ -30,7 +30,6 @@ onEachBackend("the reconciler", (prepare) => {
       state === "failed" ? FAILED : undefined,
     );
 
-  /** Runs what waits, and expects that the event ran once, as its first attempt or another. */
   async function completes(eventId: string, attempts: number): Promise<void> {
     const ran: string[] = [];
     await stores.work(

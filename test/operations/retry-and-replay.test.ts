@@ -27,7 +27,6 @@ onOneBackend("an event of a person", (prepare, backend) => {
     return row?.at;
   };
 
-  /** Runs workers until no generation of the event is pending; gives what they ran. */
   async function settles(eventId: string): Promise<unknown[]> {
     const ran: unknown[] = [];
     await stores.work(

@@ -14,14 +14,11 @@ export interface Ran {
 
 export interface Running {
   output(): string;
-  /** Ctrl-C in its terminal: the whole of its group hears it. Resolves when it is over. */
   interrupt(): Promise<number | null>;
 }
 
-/** A user's folder, in which the tarball is installed. */
 export interface InstalledPackage {
   readonly folder: string;
-  /** Names of the files in the package, `/` between folders. */
   files(): Promise<string[]>;
   put(files: Readonly<Record<string, string>>): Promise<void>;
   run(command: string, ...args: readonly string[]): Promise<Ran>;
@@ -29,7 +26,6 @@ export interface InstalledPackage {
   remove(): Promise<void>;
 }
 
-/** Packs this clone, and installs it with npm in a folder that is empty but for a manifest. */
 export async function installPackage(): Promise<InstalledPackage> {
   const home = await mkdtemp(join(tmpdir(), "millrace-package-"));
   const folder = join(home, "project");
@@ -43,7 +39,6 @@ export async function installPackage(): Promise<InstalledPackage> {
       await writeFile(join(folder, path), text);
     }
   };
-  // Without it npm would look for a project in the folders above.
   await put({ "package.json": '{ "private": true }\n' });
   const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
   requireDone("install", await runIn(folder, "npm", ["install", ...quiet, tarball]));

@@ -103,7 +103,6 @@ describe("the package", { timeout: 300_000 }, () => {
     const samples = samplesOf(await readFile(at, "utf8"));
     expect([...samples.keys()]).toEqual(["millrace.config.ts", "handlers.test.ts"]);
     await project.put(inFolder("readme", samples));
-    // A tool of the project's own, which is no matter of the package.
     await project.put({ "readme/vitest.d.ts": VITEST });
     await project.put({ "readme/tsconfig.json": tsconfig("nodenext") });
     await project.put({ "readme/package.json": '{ "type": "module" }\n' });

@@ -20,7 +20,6 @@ export default [
   "migrations/0001_payments.sql": "create table payments (id text primary key, amount int);\n",
 };
 
-/** What a user writes against the types, and a test that runs in plain Node. */
 export const CONSUMER = {
   "consumer.ts": `import { createServer } from "node:http";
 import { on, PermanentError, defineConfig, MillraceError, type ErrorCode, type Receiver } from "millrace";
@@ -66,7 +65,6 @@ console.log(JSON.stringify({ status, seen }));
 `,
 };
 
-/** The settings of a compiler that looks modules up in one way. */
 export function tsconfig(moduleResolution: "nodenext" | "bundler"): string {
   const module = moduleResolution === "bundler" ? "esnext" : "nodenext";
   return JSON.stringify({

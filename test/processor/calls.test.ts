@@ -52,7 +52,6 @@ test("what a call returns is written by the attempt that made it, and a call tha
   expect(await process()).toMatchObject(failed);
   const last_error = "Error: the other system is away";
   expect(await row()).toMatchObject({ status: "pending", last_error });
-  // The job has given its body to the ledger.
   const bare = makeJob({ eventId, body: undefined });
   expect(await processor.process(bare)).toMatchObject({ kind: "completed" });
   expect(await notes()).toEqual(["2"]);

@@ -22,7 +22,6 @@ const body = (order: unknown, more: object = {}) => JSON.stringify({ order, ...m
 const fresh = (text: string, more: Partial<Parameters<typeof makeJob>[0]> = {}) =>
   makeJob({ body: text, startedBefore: false, ...more });
 
-/** With and without first attempts that share a transaction. */
 const WAYS = [
   ["in groups", true],
   ["recorded first", false],

@@ -21,7 +21,6 @@ const processors = openForAll(openTestProcessors);
 
 const emittedBy = (eventId: string, generation = 0) => emittedRows(processors, eventId, generation);
 
-/** The job of an event that a handler emitted, whose body the ledger has. */
 const jobOf = (child: EmittedEvent | undefined): EventJob => {
   if (child === undefined) throw new Error("Nothing was emitted");
   return { ...makeJob(), event: { ...child, headers: {}, body: undefined } };
@@ -46,7 +45,6 @@ const single =
     return { emitted: processor.emitted, attempt: (job) => processor.process(job) };
   };
 
-/** How events of a handler are attempted: in a group of 20, alone, or after a record. */
 const WAYS: Readonly<Record<string, Way>> = {
   "in a group": async (run) => {
     const { processor, together } = await warmGroups(processors, run);
@@ -61,7 +59,6 @@ const WAYS: Readonly<Record<string, Way>> = {
 };
 
 describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) => {
-  /** Prepares an event whose handler runs this, among others whose handlers do nothing. */
   async function prepareEvent(run: HandlerFunction) {
     const job = fresh({ headers: { "x-run": "1" } });
     const { eventId } = job.event;

@@ -12,14 +12,12 @@ beforeAll(async () => {
 type Tx = HandlerContext["tx"];
 type Behavior = (event: WebhookEvent, tx: Tx) => Promise<unknown>;
 
-/** Writes a row that says how many rows of its transaction the statement saw. */
 const write = (event: WebhookEvent, tx: Tx, step = 1) =>
   tx.execute(sql`
     insert into steps select ${event.id}, ${step}, count(*), pg_current_xact_id() from steps
     where tx = pg_current_xact_id()`);
 const pause = () => new Promise((resolve) => setTimeout(resolve, 3));
 
-/** What a handler may do, and the steps that it leaves; none means that its event fails. */
 const BEHAVIORS: Record<string, { readonly run: Behavior; readonly steps: readonly number[] }> = {
   one: { run: write, steps: [1] },
   two: {
@@ -97,7 +95,6 @@ async function open() {
 type Opened = Awaited<ReturnType<typeof open>>;
 
 let groupsSoFar = 0;
-/** Handles events at the same time, and compares what they left with what they would leave one by one. */
 async function check({ together, groups }: Opened, names: readonly string[]): Promise<void> {
   await processors.ask("truncate steps");
   groupsSoFar += 1;

@@ -11,7 +11,6 @@ const warm = (run: HandlerFunction) => warmGroups(processors, run);
 const allAre = (results: readonly JobResult[], kind: JobResult["kind"]) =>
   expect(new Set(results.map((result) => result.kind))).toEqual(new Set([kind]));
 
-/** Expects that each event is completed, with one effect. */
 async function expectDone(jobs: readonly EventJob[]): Promise<void> {
   for (const { event } of jobs) {
     expect(await processors.row(event.eventId)).toMatchObject({ status: "completed" });
@@ -19,7 +18,6 @@ async function expectDone(jobs: readonly EventJob[]): Promise<void> {
   }
 }
 
-/** Twenty jobs, of which these have a header. */
 const marked = (header: string, ...at: readonly number[]): EventJob[] =>
   Array.from({ length: 20 }, (_, index) =>
     fresh({ headers: at.includes(index) ? { [header]: "1" } : {} }),
@@ -152,7 +150,6 @@ test("the savepoints of other events, and of the group, are out of an event's re
   }
 });
 
-/** A warm group whose handlers wait at a gate once it has begun. */
 async function warmHeld() {
   const gate = createGate();
   let isHeld = false;

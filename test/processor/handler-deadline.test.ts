@@ -7,7 +7,6 @@ import { effect, openTestProcessors, prepare } from "./processor-fixture.ts";
 
 const processors = openForAll(openTestProcessors);
 
-/** Runs a handler that goes on for longer than it may; nothing of it is there afterwards. */
 async function runTooLong(handler: HandlerFunction) {
   const prepared = prepare(processors, handler, { handlerTimeoutMs: 300 });
   const { process, processor, row, effects, notices } = prepared;

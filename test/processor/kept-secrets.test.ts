@@ -9,7 +9,6 @@ import { openForAll } from "../support/open-for.ts";
 // What is kept of a failure is read by everyone who may open the dashboard. Each kind of secret goes each way
 // that it can take into an error or a log line, and then no table of the ledger has it.
 
-/** How a secret is written where it is found, and what of it must not be kept. */
 const SECRETS: Readonly<Record<string, readonly [written: string, secret: string]>> = {
   "an API key": ["sk_live_51H8zQkWb0Canary7", "51H8zQkWb0Canary7"],
   "a bearer token": ["Authorization: Bearer cAnarY.9f8e7d6c5b4a", "cAnarY.9f8e7d6c5b4a"],
@@ -82,7 +81,6 @@ const PLACES: Readonly<Record<string, Place>> = {
   },
 };
 
-/** Of the processes' environment, where a secret is that no pattern tells from other words. */
 const OF_ENVIRONMENT = ["a-canary-secret", "canaryWord9"];
 
 const LOG: LineWriter = {
@@ -92,7 +90,6 @@ const LOG: LineWriter = {
 
 const processors = openForAll(openTestProcessors);
 
-/** All that the ledger keeps of an event and its errors, but for the body. */
 async function keptOf(eventId: string): Promise<string> {
   const tables = ["events", "attempts", "error_counts"];
   const own = tables.map(

@@ -24,9 +24,7 @@ import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fix
 import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-/** A ledger with a table of effects, and processors on it, each with a pool of its own. */
 export interface TestProcessors extends TestLedger, SeenEvents {
-  /** The pools of the processors, in the order in which they were made. */
   readonly pools: readonly pg.Pool[];
   notes(eventId: string): Promise<string[]>;
   create(
@@ -42,17 +40,13 @@ type Policy = Partial<Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | 
 export interface Options extends WorkerOptions, Policy {
   readonly openLog?: ProcessorDeps["openLog"];
   readonly random?: () => number;
-  /** Tables that handlers find in `tx.query`. */
   readonly schema?: TableSchema;
-  /** Makes first attempts without a record before them, several in a transaction. */
   readonly groups?: boolean;
-  /** Runs before a call to the ledger. What it throws is thrown in place of the ledger's answer. */
   readonly before?: {
     readonly [Name in keyof Claims]?: (...given: Parameters<Claims[Name]>) => unknown;
   };
 }
 
-/** The internal sources `mail`, of small bodies, and `audit`. */
 const MAIL = internal();
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
@@ -133,7 +127,6 @@ export function leave(note: string): HandlerFunction {
   };
 }
 
-/** Leaves an effect too, and throws after it. */
 export const thenThrow =
   (thrown: unknown): HandlerFunction =>
   async (event, context) => {
@@ -141,13 +134,11 @@ export const thenThrow =
     throw thrown;
   };
 
-/** A job of a fresh event. `run` names the queue's run of it. */
 export function makeJob(
   given: Partial<Omit<IncomingEvent, "body">> & {
     body?: string | undefined;
     run?: string;
     signal?: AbortSignal;
-    /** False for a job that the queue starts for the first time. */
     startedBefore?: boolean;
   } = {},
 ): EventJob {
@@ -171,7 +162,6 @@ const EXACT = {
   databaseRetryMs: 300,
 };
 
-/** A processor with these handlers, or with one of all events of `shop`, and a fresh job for it. */
 export function prepare(
   processors: TestProcessors,
   handlers: HandlerFunction | HandlerParts | readonly Handler[],
@@ -192,7 +182,6 @@ export function prepare(
   };
 }
 
-/** Runs one job again and again, each time as the queue does after it was given a result. */
 export function repeatJob(
   processors: TestProcessors,
   handler: HandlerFunction,
@@ -204,7 +193,6 @@ export function repeatJob(
   return {
     ...prepared,
     next: (name = `run-${(run += 1)}`) => processor.process({ ...job, run: name }),
-    /** Counts an attempt as another worker does that claims the event. */
     claimElsewhere: () =>
       processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [
         eventId,
@@ -219,7 +207,6 @@ export function repeatJob(
   };
 }
 
-/** A gate that handlers wait at until it opens, and the number that wait. */
 export function createGate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -230,12 +217,10 @@ export function createGate() {
     await opened;
     seen.waiting -= 1;
   };
-  /** Waits until so many have come. */
   const untilWaiting = (count = 1) => until(() => seen.waiting >= count);
   return { open: () => open(), pass, seen, untilWaiting };
 }
 
-/** A job of an event that nobody has attempted. */
 export const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
   makeJob({ startedBefore: false, ...over });
 
@@ -252,7 +237,6 @@ export async function warmGroups(
   return await warmUp(processors.create([on("shop", "*", handler)], { ...options, groups: true }));
 }
 
-/** Lets a type have calm runs, of events with the header `x-calm`, until its groups are large. */
 export async function warmUp(processor: ReturnType<TestProcessors["create"]>, body?: string) {
   const together = (jobs: readonly EventJob[]) =>
     Promise.all(jobs.map((job) => processor.process(job)));
@@ -271,15 +255,12 @@ interface EmittedRow {
   readonly event_id: string;
   readonly type: string;
   readonly status: string;
-  /** Whether it may run now. */
   readonly due: boolean;
-  /** The transaction that wrote it. */
   readonly transaction: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
 
-/** What the handlers of an event of `shop` emitted, as the ledger has it. */
 export function emittedRows(
   processors: TestProcessors,
   eventId: string,

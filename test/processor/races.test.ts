@@ -83,12 +83,10 @@ test("a job that was handed back while another worker failed its event for good 
   const first = processors.create([failing]).process(makeJob({ eventId, run: "run-1" }));
   await gate.untilWaiting();
   const other = processors.create([failing]);
-  // The lock was lost, and the same run of the job came to another worker.
   const handedBack = await other.process(makeJob({ eventId, run: "run-1" }));
   expect(handedBack).toMatchObject({ kind: "lost" });
   gate.open();
   expect(await first).toMatchObject({ kind: "failed" });
-  // The queue keeps the name of a run that was handed back.
   expect(await other.process(makeJob({ eventId, run: "run-1" }))).toMatchObject({
     kind: "failed",
     code: "permanent_error",

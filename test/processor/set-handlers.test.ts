@@ -7,7 +7,6 @@ import { until } from "../support/until.ts";
 
 const processors = openForAll(openTestProcessors);
 
-/** A set-based handler whose type has had calm runs enough for groups, and the sizes of its sets. */
 async function warmSet(
   throwFor: (eventId: string) => boolean,
   errorOf = (eventId: string): Error => new PermanentError(`no: ${eventId}`),

@@ -16,7 +16,6 @@ const SCRIPT = fileURLToPath(new URL("../fixtures/steps/one-event.mjs", import.m
 let processors: TestProcessors;
 /** The other system: it answers one key with one refund. */
 let api: Server;
-/** The keys of the calls that came, by event. */
 const calls = new Map<string, string[]>();
 const children = new Set<ChildProcess>();
 
@@ -42,7 +41,6 @@ afterAll(async () => {
 const apiUrl = (eventId: string) =>
   `http://127.0.0.1:${(api.address() as AddressInfo).port}/${eventId}`;
 
-/** Starts a process that has the event in hand. */
 function start(eventId: string, failpoint: Failpoint | "" = "", signal = "SIGKILL") {
   const args = [SCRIPT, processors.url, apiUrl(eventId), eventId, failpoint, signal];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -63,7 +61,6 @@ function start(eventId: string, failpoint: Failpoint | "" = "", signal = "SIGKIL
   };
 }
 
-/** Takes the event over here, until it is settled, as the same handlers do in a process. */
 async function takeOver(eventId: string): Promise<JobResult> {
   const processor = processors.create([handlerOf(apiUrl(eventId))], { attempts: 50 });
   const body = '{"order_id":"o1"}';

@@ -18,7 +18,6 @@ import {
 // An ID that nobody signed can be made up for a captured body. Its handlers must not run twice.
 
 const processors = openForAll(openTestProcessors);
-/** Holds a worker that has died, until the end of the tests. */
 const dead = createGate();
 afterAll(() => dead.open());
 
@@ -26,7 +25,6 @@ const HANDLED = "completed handled";
 const REPLAY = "completed suspected_replay";
 const SUSPECT = "failed suspected_replay";
 
-/** At least three jobs of one signed message, under IDs that nobody signed. */
 function twins(count = 3, over: Parameters<typeof makeJob>[0] = {}) {
   const body = JSON.stringify({ captured: randomUUID() });
   const jobs = Array.from({ length: count }, () => makeJob({ unsigned: true, body, ...over }));
@@ -46,7 +44,6 @@ const age = ({ event }: EventJob, hours: number) =>
 const as = (job: EventJob, over: object) => ({ ...job, event: { ...job.event, ...over } });
 const again = ({ event }: EventJob) => makeJob({ ...event, body: undefined, run: "again" });
 
-/** Processes a job until no other worker has its event; gives the result's kind, and its outcome or code. */
 const settle = (processor: Pick<Processor, "process">, job: EventJob) =>
   until(async () => {
     const result = await processor.process(job);
@@ -192,7 +189,6 @@ test("an earlier one whose record came in late gives way to the one that was han
       early.event.eventId,
       bodyHash,
     ]);
-  // Hidden from the second as an uncommitted row would be: under another body.
   await hide("x".repeat(43));
   const gate = createGate();
   const running = processors.create([on("shop", "*", gate.pass)]).process(late);
@@ -205,7 +201,6 @@ test("an earlier one whose record came in late gives way to the one that was han
   expect(await settle(other, again(early))).toBe(REPLAY);
 });
 
-/** A processor whose handlers call, and that notes for which events. */
 function caller(options: Options = {}) {
   const calls: string[] = [];
   const call = ({ id }: { id: string }) => void calls.push(id);

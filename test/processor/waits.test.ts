@@ -22,7 +22,6 @@ const logOf = (eventId: string) =>
     [eventId],
   );
 
-/** Makes an event pending for so much longer, as if that time had passed. */
 const passes = (eventId: string, seconds: number) =>
   processors.ask(
     "update millrace.events set pending_since = pending_since - make_interval(secs => $2) where event_id = $1",
@@ -31,7 +30,6 @@ const passes = (eventId: string, seconds: number) =>
 
 const wait = (reason = "Not packed yet", afterMs = 5_000) => new RetryLater({ afterMs, reason });
 
-/** Throws what it is given, one after the other, and completes after that. */
 const inTurn = (...thrown: readonly unknown[]): HandlerFunction => {
   let run = 0;
   return async (event, context) => {
@@ -110,11 +108,9 @@ test("an event that is run again after it waited too long may wait as long again
   await next();
   await passes(eventId, 60);
   expect(await next()).toMatchObject({ code: "waited_too_long" });
-  // By its sender's redelivery, whose job is a run of its own.
   expect(await next()).toMatchObject({ kind: "retry", code: "retry_later", afterMs: 5_000 });
   await passes(eventId, 60);
   expect(await next()).toMatchObject({ code: "waited_too_long" });
-  // By a person.
   const key = { source: "shop", eventId, generation: 0 };
   expect(await processors.ledger.retries.retryMany([key])).toMatchObject([{ kind: "retried" }]);
   expect(await rowOf(eventId)).toMatchObject({ status: "pending", due_ms: null });

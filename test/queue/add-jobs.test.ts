@@ -150,7 +150,6 @@ function idOf({ eventId, generation }: IncomingEvent): string {
   return jobId(eventId, generation);
 }
 
-/** Events of every shape that an envelope can have. */
 function shapes(): IncomingEvent[] {
   const acceptedAtMs = 1_700_000_000_000;
   return [

@@ -9,7 +9,6 @@ import { COMPLETED, openQueuesOnRedis } from "./queues-on-redis.ts";
 describeOnRedis("jobs that were edited in Redis itself", () => {
   const on = openForEach(() => openQueuesOnRedis("worker"));
 
-  /** Enqueues events, sets a field of a job's hash, and gives what works and notes which events ran. */
   async function edit(ids: readonly string[], id: string, field: string, value: string) {
     await on.queues.enqueue(ids.map((each) => event(each)));
     await on.client.hset(`bull:${queueName("acme")}:${id}`, field, value);

@@ -13,7 +13,6 @@ const JOBS = 12;
 const AT_ONCE = 4;
 const PREFIX = `bull:${queueName("acme")}:`;
 
-/** A Redis with jobs, and what works on them in groups: all that are active end at the same time. */
 interface Side extends QueuesOnRedis {
   endActive(): Promise<void>;
 }

@@ -6,7 +6,6 @@ import { until } from "../support/until.ts";
 
 export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
-/** A Redis of the test's own, a client of it, and the queue of `acme` on it. */
 export interface QueuesOnRedis {
   readonly redis: TestRedis;
   readonly client: Redis;

@@ -52,7 +52,6 @@ describeOnRedis("the queues while Redis is away", () => {
     client.disconnect();
   }
 
-  /** Enqueues and expects nothing but errors, within the deadline. */
   async function expectRefused(opened: Queues, id: string): Promise<number> {
     const started = Date.now();
     const answers = await opened.enqueue([event(id), event(id, { source: "other" })]);
@@ -69,7 +68,6 @@ describeOnRedis("the queues while Redis is away", () => {
     return Math.min(...took);
   }
 
-  /** Works on jobs with a worker, and notes whose they are. */
   function work(opened: Queues, over = {}, run = (): Promise<JobResult> | JobResult => COMPLETED) {
     const ran: EventJob["event"][] = [];
     const workers = opened.work({
@@ -110,7 +108,6 @@ describeOnRedis("the queues while Redis is away", () => {
     await expect(opened.ping()).rejects.toMatchObject({ code: "redis_unreachable" });
     redis.thaw();
     await untilTaken(opened, "evt_3");
-    // It may have landed late or not at all. Added again, it is there once.
     await untilTaken(opened, "evt_1");
     expect((await opened.counts()).get("acme")?.waiting).toBe(3);
   });

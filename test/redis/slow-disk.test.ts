@@ -18,7 +18,6 @@ import { until } from "../support/until.ts";
 
 const RISK = "millrace_ingress_queue_at_risk";
 
-/** A pipeline on a Redis whose fsync can be made to take 800 ms, and an ingress. */
 async function startOnSlowDisk() {
   const disk = createSlowDisk(800);
   const [redis, database] = await Promise.all([startRedis({ env: disk.env }), migratedDatabase()]);

@@ -17,12 +17,10 @@ describeBehindPgbouncer("a handler behind transaction pooling", () => {
   let pooler: TestPgbouncer;
   let pool: pg.Pool;
   let ledger: Ledger;
-  /** A client of the pooler's that has nothing to do with the ledger. */
   let other: pg.Pool;
 
   beforeAll(async () => {
     it = await openTestLedger();
-    // One connection to Postgres for both.
     pooler = await startPgbouncer(it.url, { poolSize: 1 });
     pool = testPool(pooler.url, 1);
     other = testPool(pooler.url, 1);
@@ -39,7 +37,6 @@ describeBehindPgbouncer("a handler behind transaction pooling", () => {
     return pools.some(({ cl_waiting: waiting }) => Number(waiting) > 0);
   };
 
-  /** Leaves something behind while the other client waits for the connection: what that one sees there. */
   async function leaveAndLook(attempt: Way, leave: string, isThere: string, fails: boolean) {
     let pid: unknown;
     let looking: Promise<pg.QueryResult> | undefined;

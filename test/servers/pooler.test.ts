@@ -248,7 +248,6 @@ describeBehindPgbouncer("the ledger's pool", () => {
     expect(await findPooler(pool)).toBe("none");
     await attemptAll(pool, "direct");
     name.retarget(pooler.url);
-    // What fails for the name of a statement is given back, and tried again.
     await until(() =>
       attemptAll(pool, `late_${performance.now()}`).then(
         () => true,

@@ -14,7 +14,6 @@ import { doctorAgrees, named, sendAll } from "./sending.ts";
 // A primary dies, its standby is promoted, and the name that the roles know leads to it.
 
 const CONFIG = fileURLToPath(new URL("../fixtures/failover/millrace.config.ts", import.meta.url));
-/** Events that the standby never had. */
 const LOST = 100;
 
 describeOnStandby("Postgres failed over", () => {

@@ -3,7 +3,6 @@ import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 const DAY_MS = 86_400_000;
-/** What handlers have done, in order. */
 const done: string[] = [];
 let mailerIsAway = false;
 

@@ -15,7 +15,6 @@ onOneBackend("what handlers emit", (prepare) => {
 
   const work = (handlers: readonly Handler[], mail = {}) =>
     workers.work(handlers, {}, { sources: { mail: internal({ ...POLICY, ...mail }) } });
-  /** Puts an event on the queue whose handlers emit one. */
   const deliver = async () => {
     const event = makeEvent();
     await workers.ledger.intake.accept([event]);

@@ -14,7 +14,6 @@ afterEach(() => Promise.all(roles.splice(0).map(({ role }) => role.close())));
 
 type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string> };
 
-/** Starts a worker, and gives what reads its metrics. */
 async function startWorker(archiveDir?: string): Promise<ReadMetric> {
   const { role } = createRole({ archiveDir });
   const port = await role.listen({ port: 0, host: "127.0.0.1" });

@@ -13,10 +13,8 @@ import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
 import { environmentOf, type ServerUrls } from "../support/server-urls.ts";
 import { startWorker, type StartedWorker } from "../support/worker.ts";
 
-/** A queue, a ledger with a table of effects, and workers in this process on both. */
 export interface TestWorkers extends TestLedger, SeenEvents {
   readonly queues: Queues;
-  /** Starts a worker; it is closed at the end unless the test did. */
   work(
     handlers: readonly Handler[],
     worker?: Record<string, number>,
@@ -26,7 +24,6 @@ export interface TestWorkers extends TestLedger, SeenEvents {
 
 const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
-/** The config of a worker with the source `shop`. */
 export function shopConfig(
   handlers: readonly Handler[],
   worker: Record<string, number> = {},
@@ -39,7 +36,6 @@ export function shopConfig(
   });
 }
 
-/** Opens the stores on servers that they release when they are closed. */
 export function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
   return openOn(servers, () => openWorkers(servers));
 }
@@ -70,7 +66,6 @@ async function openWorkers(servers: TestServers): Promise<TestWorkers> {
 
 export interface TestRole {
   readonly role: WorkerRole;
-  /** What it logged, from level info on. */
   readonly lines: readonly {
     readonly level: string;
     readonly message: string;
@@ -78,7 +73,6 @@ export interface TestRole {
   }[];
 }
 
-/** Makes the role of a worker, which the test listens with, starts and closes. */
 export function createTestRole(
   urls: ServerUrls,
   given: {
@@ -111,7 +105,6 @@ export function createTestRole(
   return { role, lines };
 }
 
-/** An event of source `shop`; the bodies are all the same. */
 export function makeEvent(given: Partial<IncomingEvent> = {}): IncomingEvent {
   return anEvent({ type: "order.created", body: Buffer.from('{"n":1}'), ...given });
 }

@@ -35,7 +35,6 @@ describeOnRedis("a worker process", () => {
     await close();
   }
 
-  /** Starts the role on a migrated database, and waits until it is ready. */
   async function startReady(): Promise<string> {
     await migrateDatabase();
     proxy.admit();

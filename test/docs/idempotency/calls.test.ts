@@ -59,7 +59,6 @@ describeOnRedis("a handler that calls", () => {
     [alerts, invoice] = [0, OPEN];
   }
 
-  /** Runs one event, and again while it is to be retried. */
   async function completes(handlers: readonly Handler[], fact: Fact): Promise<void> {
     const [worker] = shop.startWorkers(handlers);
     const job = jobOf(fact);
@@ -221,7 +220,6 @@ function createPeer(answerNow: () => string | undefined) {
       await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     },
-    /** Answers none of the next requests, until `answer`. */
     hold: (count: number) => void (holds = count),
     held: () => held.length,
     answer: () => {

@@ -20,11 +20,9 @@ import { until } from "../../support/until.ts";
 
 const PAGE = fileURLToPath(new URL("../../../docs/idempotency.md", import.meta.url));
 
-/** How two events reach two workers. */
 export const CIRCUMSTANCES = ["one after the other", "in reverse order", "side by side"] as const;
 export type Circumstance = (typeof CIRCUMSTANCES)[number];
 
-/** What an event is about; it gets a new id each time it is run. */
 export interface Fact {
   readonly type: string;
   readonly data: object;
@@ -33,7 +31,6 @@ export interface Fact {
 /** The shop of docs/idempotency.md: the page's own handlers and tables, and two workers. */
 export interface PageShop extends TestLedger {
   readonly handlers: readonly Handler[];
-  /** Empties the tables, and runs SQL that fills them. */
   begin(fill?: string): Promise<void>;
   /** Runs two events in two workers, as the circumstance says, and what is retried again, as the queue does. */
   run(
@@ -41,17 +38,13 @@ export interface PageShop extends TestLedger {
     handlers: readonly Handler[],
     facts: Pair<Fact>,
   ): Promise<Pair<JobResult>>;
-  /** Runs one event, and then replays it. */
   replay(handlers: readonly Handler[], fact: Fact): Promise<void>;
-  /** Two workers for a test that runs events by itself. They end with the shop. */
   startWorkers(handlers: readonly Handler[], second?: readonly Handler[]): Pair<Processor>;
-  /** How many transactions wait for another one's lock. */
   lockWaits(): Promise<number>;
 }
 
 export type Pair<T> = readonly [T, T];
 
-/** The page's samples as files of a project, and what they export. */
 export async function loadPage() {
   const files = samplesOf(await readFile(PAGE, "utf8"));
   const project = await createPageProject(files);
@@ -134,7 +127,6 @@ export async function openPageShop(): Promise<PageShop> {
   };
 }
 
-/** Handlers that have done their writes, and do not commit before they may go on. */
 export function holding(
   handlers: readonly Handler[],
   look: (tx: HandlerTransaction) => Promise<void> = async () => {},
@@ -154,13 +146,11 @@ export function holding(
   return { held, written, goOn };
 }
 
-/** A job of a new event. */
 export function jobOf({ type, data }: Fact): EventJob & { readonly event: IncomingEvent } {
   const event = anEvent({ type, body: Buffer.from(JSON.stringify({ type, data })) });
   return { ...aJob(event), event };
 }
 
-/** Runs a job again while its event is to be retried, as the queue does. */
 export async function retried(
   worker: Processor,
   job: EventJob,

@@ -12,18 +12,15 @@ const shop = openForAll(openPageShop);
 
 interface Recipe {
   readonly facts: Pair<Fact>;
-  /** SQL that fills the tables before. */
   readonly fill?: string;
   readonly query: string;
   /** What the query gives with the page's handler, whatever the circumstance. */
   readonly right: object;
-  /** What a handler without the recipe runs for a type of the facts. */
   readonly without: Readonly<Record<string, readonly string[]>>;
   /** What the query gives then, where that is not right: in each circumstance. */
   readonly wrong: readonly [inTurn: object, inReverse: object, sideBySide: object];
 }
 
-/** One fact, in two events. */
 function twice(type: string, data: object): Pair<Fact> {
   const fact = { type, data };
   return [fact, fact];

@@ -98,7 +98,6 @@ function factsOf(n: number): readonly Fact[] {
   ];
 }
 
-/** Delivers until it is answered something else than 503, as senders do. */
 async function deliver(url: string, { id, type, data }: Fact & { id: string }): Promise<void> {
   const body = JSON.stringify({ type, data });
   const status = await until(async () => {
@@ -114,7 +113,6 @@ async function deliver(url: string, { id, type, data }: Fact & { id: string }): 
   expect([200, 202]).toContain(status);
 }
 
-/** In another order each time. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))

@@ -5,21 +5,17 @@
 export interface ModelRow {
   readonly status: "pending" | "completed" | "failed";
   readonly attempts: number;
-  /** What `attempts` stood at when the event was last retried. */
   readonly atRetry: number;
   readonly failedRun: string | null;
   readonly enqueued: boolean;
   readonly waits: number;
   readonly due: boolean;
-  /** What handlers wrote and committed: one of a completed event, none of any other. */
   readonly effects: number;
   readonly logged: readonly number[];
 }
 
-/** Rows by `<id> <generation>`. */
 export type ModelRows = ReadonlyMap<string, ModelRow>;
 
-/** What an operation answers, and the row that it writes, if any. */
 export interface Step {
   readonly answer: unknown;
   readonly write?: { readonly key: string; readonly row: ModelRow };
@@ -36,7 +32,6 @@ const writes = (key: string, row: ModelRow, answer: unknown): Step => ({
   write: { key, row },
 });
 
-/** The latest generation of an id, or -1. */
 export function latestOf(rows: ModelRows, id: string): number {
   const generations = [...rows.keys()].filter((key) => key.startsWith(`${id} `));
   return generations.length - 1;
@@ -48,7 +43,6 @@ export function accept(rows: ModelRows, id: string): Step {
   return { answer: row.status === "failed" ? "failed" : "duplicate" };
 }
 
-/** A job comes, with its body. */
 export function record(rows: ModelRows, key: string, run: string): Step {
   const row = rows.get(key) ?? FRESH;
   if (row.status === "completed") return { answer: { kind: "completed" } };
@@ -60,7 +54,6 @@ export function record(rows: ModelRows, key: string, run: string): Step {
   return writes(key, { ...claimed, failedRun: null, enqueued: true, due: false }, answer);
 }
 
-/** An attempt whose handler wrote its effect and came to its end. */
 export function complete(rows: ModelRows, key: string, attempt: number): Step {
   const row = rows.get(key);
   if (row?.status !== "pending" || row.attempts !== attempt) return { answer: "lost" };

@@ -12,20 +12,17 @@ interface Claim {
   readonly attempt: number;
 }
 
-/** What the model knows: the rows, and the attempts that workers believe to be theirs. */
 export interface World {
   rows: ModelRows;
   claims: readonly Claim[];
 }
 
-/** The real side of a run: events with a prefix of their own, and what was struck so far. */
 export interface Side {
   readonly real: RealLedger;
   readonly prefix: string;
   readonly struck: Record<Cut | "killed", number>;
 }
 
-/** Of an operation: what the model says, and what the ledger is asked. */
 export interface Operation {
   readonly title: string;
   readonly when?: (world: World) => boolean;

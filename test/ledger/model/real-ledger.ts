@@ -4,20 +4,14 @@ import { until } from "../../support/until.ts";
 import { openTestLedger } from "../../support/ledger-fixture.ts";
 import type { ModelRow, ModelRows } from "./event-model.ts";
 
-/** Where a connection dies: with the COMMIT unsent, or with its answer on the way. */
 export type Cut = "before_commit" | "after_commit";
 
-/** The ledger on a real Postgres, over connections that can be cut. */
 export interface RealLedger {
   readonly ledger: Ledger;
-  /** Kills the backend of a transaction, as a restarting server does. */
   terminate(pid: number): Promise<void>;
   arm(cut: Cut): void;
-  /** Ends the wait for a commit; tells whether one was cut. */
   disarm(): boolean;
-  /** Waits until the server has done with the connections that were cut. */
   quiet(): Promise<unknown>;
-  /** The rows of the events whose ids begin so, by their ids without that. */
   read(prefix: string): Promise<ModelRows>;
   close(): Promise<void>;
 }
@@ -53,7 +47,6 @@ export async function openRealLedger(): Promise<RealLedger> {
       proxy.cutBefore(NEVER_SENT);
       return proxy.struck > struckBefore;
     },
-    // A backend whose connection was cut goes on until it looks up.
     quiet: () => until(async () => (await backends()).length <= pool.totalCount),
     read: async (prefix) => {
       const rows = await direct.ask<ModelRow & { key: string }>(READ, [prefix]);
