@@ -8,7 +8,6 @@ import { handlers } from "./handlers.ts";
 import { identities } from "./identities.ts";
 import { jobs } from "./jobs.ts";
 import { createLineTests } from "./lines.ts";
-import { memory } from "./memory.ts";
 import { secrets } from "./secrets.ts";
 import { signatures } from "./signatures.ts";
 import { slowSenders } from "./slow-senders.ts";
@@ -35,7 +34,6 @@ onOneBackend("bad input", (prepare) => {
     section(tests, () => target);
   }
   for (const section of [dashboard, jobs, handlers]) section(tests, () => target);
-  memory(() => target);
   // Last, for they look at what all the others have left.
   secrets(tests, () => target);
   test("the ledger holds what was acknowledged, settled once, and nothing else", async () => {

@@ -9,39 +9,24 @@ const HUB = "x-hub-signature-256";
 const WEBHOOK = "webhook-signature";
 const BODY = '{"ref":"refs/heads/main"}';
 
-/** The digits of a right signature, and what is sent in their place. */
+/** What stands for the digits of a right signature. More forms are in packages/providers/src/bad-signatures.test.ts. */
 const HUB_SIGNATURES: readonly (readonly [Line, string, (digits: string) => readonly string[]])[] =
   [
     [1, "no signature header", () => []],
     [2, "an empty signature", () => [""]],
-    [3, "one digit", () => ["sha256=a"]],
     [3, "63 digits", (digits) => [`sha256=${digits.slice(1)}`]],
-    [3, "65 digits", (digits) => [`sha256=${digits}0`]],
     [3, "10,000 digits", (digits) => [`sha256=${digits.repeat(157).slice(0, 10_000)}`]],
     [4, "64 letters that are no digits", () => [`sha256=${"z".repeat(64)}`]],
-    [5, "64 bytes above 127", () => [`sha256=${"é".repeat(64)}`]],
     [5, "digits with their highest bit set", (digits) => [`sha256=${raised(digits)}`]],
     [6, "a right beginning", (digits) => [`sha256=${digits.slice(0, 32)}`]],
-    [
-      6,
-      "a right beginning, filled up",
-      (digits) => [`sha256=${digits.slice(0, 63)}${other(digits)}`],
-    ],
-    [8, "garbage behind", (digits) => [`sha256=${digits} x`]],
     [9, "good, then bad", (digits) => [`sha256=${digits}`, `sha256=${"0".repeat(64)}`]],
     [9, "bad, then good", (digits) => [`sha256=${"0".repeat(64)}`, `sha256=${digits}`]],
     [11, "the scheme sha1", (digits) => [`sha1=${digits}`]],
-    [11, "the scheme none", () => ["none"]],
-    [11, "no scheme", (digits) => [digits]],
   ];
 
 const LISTS: readonly (readonly [Line, string, (signature: string) => string])[] = [
-  [8, "base64 without its padding", (signature) => signature.replace(/=+$/, "")],
-  [8, "base64url", (signature) => `${signature.replaceAll(/[+/]/g, "-").slice(0, -2)}-=`],
   [8, "base64 with garbage behind", (signature) => `${signature}AAAA`],
   [10, "300 signatures before the good one", (signature) => `${bad(300)}${signature}`],
-  [11, "version v1a", (signature) => signature.replace("v1,", "v1a,")],
-  [11, "no version", (signature) => signature.replace("v1,", "")],
 ];
 
 /** Lines 1 to 14: what stands for a signature and is none. */
@@ -84,12 +69,6 @@ export function signatures(tests: LineTests, target: () => Target): void {
     const good = standard("of_many_1", "{}");
     const request = withHeader(good, WEBHOOK, `${bad(10_000)}${headerOf(good, WEBHOOK)}`);
     expect(await target().refusal(request)).toBe("431 headers_too_large");
-  });
-
-  tests.proves(11, "an algorithm of the sender's choice changes nothing", async () => {
-    const unsigned = withHeader(github("alg_1", BODY), HUB);
-    const request = withHeader(withHeader(unsigned, "alg", "none"), "x-signature-alg", "none");
-    expect(await target().refusal(request)).toBe("401 invalid_signature");
   });
 
   emptySecrets(tests, target);
@@ -144,6 +123,5 @@ function emptySecrets(tests: LineTests, target: () => Target): void {
 }
 
 const bad = (count: number) => `v1,${Buffer.alloc(32).toString("base64")} `.repeat(count);
-const other = (digits: string) => (digits.endsWith("0") ? "1" : "0");
 const raised = (digits: string) =>
   String.fromCharCode(...[...Buffer.from(digits)].map((byte) => byte | 0x80));

@@ -8,28 +8,21 @@ export interface EventState {
   readonly last_error: string | null;
 }
 
-export interface Stored {
-  stateOf(source: string, eventId: string): Promise<EventState | undefined>;
-  bodyOf(source: string, eventId: string): Promise<Buffer | undefined>;
-  payloadOf(source: string, eventId: string): Promise<unknown>;
-  effectsOf(source: string, eventId: string): Promise<number>;
-  /** Every event, as `source/id`, with the number of its effects. */
-  events(): Promise<readonly (EventState & { event: string; effects: number })[]>;
-  storedText(): Promise<string>;
-}
+type Key = [source: string, eventId: string];
 
-export function createStored(database: Pool, { redisUrl }: ServerUrls): Stored {
+/** What the ledger and the queue hold. */
+export function createStored(database: Pool, { redisUrl }: ServerUrls) {
   const all = async (text: string, values: unknown[] = []) =>
     (await database.query(text, values)).rows;
   return {
-    stateOf: async (...key) => {
+    stateOf: async (...key: Key): Promise<EventState | undefined> => {
       const [row] = await all(
         "select status, outcome, last_error from webhook_events where (source, event_id) = ($1, $2)",
         key,
       );
       return row;
     },
-    bodyOf: async (...key) => {
+    bodyOf: async (...key: Key): Promise<Buffer | undefined> => {
       const [row] = await all(
         `select b.body from millrace.events e
            join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
@@ -38,21 +31,22 @@ export function createStored(database: Pool, { redisUrl }: ServerUrls): Stored {
       );
       return row?.body;
     },
-    payloadOf: async (...key) => {
+    payloadOf: async (...key: Key): Promise<unknown> => {
       const [row] = await all(
         "select payload from webhook_events where (source, event_id) = ($1, $2)",
         key,
       );
       return row?.payload;
     },
-    effectsOf: async (...key) => {
+    effectsOf: async (...key: Key): Promise<number> => {
       const [row] = await all(
         "select count(*)::int from effects where (source, event_id) = ($1, $2)",
         key,
       );
       return row.count;
     },
-    events: () =>
+    /** Every event, as `source/id`, with the number of its effects. */
+    events: (): Promise<readonly (EventState & { event: string; effects: number })[]> =>
       all(
         `select source || '/' || event_id as event, status, outcome, last_error,
                 (select count(*)::int from effects x

@@ -2,42 +2,19 @@ import { expect } from "vitest";
 import { connect, type RawConnection } from "../intake/raw-connection.ts";
 import type { TestServers } from "../support/backends.ts";
 import { readMetric } from "../support/metrics.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, type Pipeline } from "../support/pipeline.ts";
+import { createPipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 import { exchange, type Reply } from "./exchange.ts";
 import config from "./fixture/millrace.config.ts";
 import { VARIABLES } from "./fixture/variables.ts";
 import { plain } from "./senders.ts";
-import { createStored, type EventState, type Stored } from "./stored.ts";
+import { createStored } from "./stored.ts";
 import { toBytes, type WireRequest } from "./wire.ts";
 
-/** An ingress, a worker and a dashboard in processes of their own, and what was sent to them. */
-export interface Target extends Stored {
-  readonly pipeline: Pipeline;
-  readonly servers: TestServers;
-  readonly ingress: MillraceProcess;
-  readonly worker: MillraceProcess;
-  readonly dashboard: MillraceProcess;
-  readonly answers: readonly string[];
-  open(): Promise<RawConnection>;
-  ask(request: WireRequest | Uint8Array): Promise<Reply>;
-  refusal(request: WireRequest | Uint8Array): Promise<string>;
-  /** Delivers an event, and expects it to be accepted. */
-  deliver(request: WireRequest, eventId: string): Promise<void>;
-  /** Delivers an event, and waits until it is settled and the ledger has its very bytes. */
-  take(request: WireRequest, eventId: string): Promise<EventState>;
-  /** An event that was delivered, and whose job a test then spoiled: it may not have an effect. */
-  isForged(source: string, eventId: string): void;
-  metric(beginning: string): Promise<number>;
-  /** A good delivery on a fresh connection is accepted, and no byte of another is held. */
-  stillWorks(): Promise<void>;
-  /** Waits until all is settled: the ledger holds what was taken, and nothing else. */
-  expectAllSettled(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Target = Awaited<ReturnType<typeof startTarget>>;
 
-export async function startTarget(servers: TestServers): Promise<Target> {
+/** An ingress, a worker and a dashboard in processes of their own, and what was sent to them. */
+export async function startTarget(servers: TestServers) {
   const pipeline = await createPipeline(servers, VARIABLES, config);
   const [ingress, worker, dashboard] = await Promise.all([
     pipeline.start("ingress"),
@@ -51,13 +28,14 @@ export async function startTarget(servers: TestServers): Promise<Target> {
   const opened: RawConnection[] = [];
   const stored = createStored(pipeline.database, servers);
 
-  const ask: Target["ask"] = async (request) => {
+  const ask = async (request: WireRequest | Uint8Array): Promise<Reply> => {
     const reply = await exchange(port, request instanceof Uint8Array ? request : toBytes(request));
     answers.push(reply.text);
     return reply;
   };
 
-  const deliver: Target["deliver"] = async (request, eventId) => {
+  /** Delivers an event until it is answered something else than 503, and expects it to be accepted. */
+  const deliver = async (request: WireRequest, eventId: string): Promise<void> => {
     taken.add(`${request.source}/${eventId}`);
     const reply = await until(async () => {
       const given = await ask(request);
@@ -66,8 +44,7 @@ export async function startTarget(servers: TestServers): Promise<Target> {
     expect([reply.status, reply.code]).toEqual([expect.toBeOneOf([200, 202]), "accepted"]);
   };
 
-  const metric: Target["metric"] = async (beginning) =>
-    (await readMetric(ingress.url, beginning)) ?? 0;
+  const metric = async (beginning: string) => (await readMetric(ingress.url, beginning)) ?? 0;
 
   let alive = 0;
   return {
@@ -80,18 +57,21 @@ export async function startTarget(servers: TestServers): Promise<Target> {
     answers,
     ask,
     deliver,
-    isForged: (source, eventId) => void forged.add(`${source}/${eventId}`),
+    /** An event that was delivered, and whose job a test then spoiled: it may not have an effect. */
+    isForged: (source: string, eventId: string) => void forged.add(`${source}/${eventId}`),
     metric,
     open: async () => {
       const made = await connect(port);
       opened.push(made);
       return made;
     },
-    refusal: async (request) => {
+    /** What a request is refused with: `401 invalid_signature`. */
+    refusal: async (request: WireRequest | Uint8Array) => {
       const { status, code } = await ask(request);
       return `${status} ${code}`;
     },
-    take: async (request, eventId) => {
+    /** Delivers an event, and waits until it is settled and the ledger has its very bytes. */
+    take: async (request: WireRequest, eventId: string) => {
       await deliver(request, eventId);
       const state = await until(async () => {
         const found = await stored.stateOf(request.source, eventId);
@@ -101,6 +81,7 @@ export async function startTarget(servers: TestServers): Promise<Target> {
       expect(kept?.equals(request.body)).toBe(true);
       return state;
     },
+    /** A good delivery on a fresh connection is accepted, and no byte of another is held. */
     stillWorks: async () => {
       const id = `alive_${(alive += 1)}`;
       await deliver(plain("a", JSON.stringify({ id, type: "test.effect" })), id);

@@ -10,9 +10,7 @@ const BODY = '{"type":"test.effect"}';
 /** Rightly signed, each of them: only the time is wrong. */
 const TIMES: readonly (readonly [string, () => string])[] = [
   ["missing", () => ""],
-  ["NaN", () => "NaN"],
   ["an exponent", () => "1e9"],
-  ["hexadecimal", () => "0x10"],
   ["negative", () => "-1"],
   ["a fraction", () => `${nowS()}.5`],
   ["milliseconds", () => String(Date.now())],
@@ -40,9 +38,7 @@ export function timestamps(tests: LineTests, target: () => Target): void {
   // The second before the bound is left out: a request may take that long to be read.
   for (const [title, seconds] of [
     ["301 seconds ago", -301],
-    ["a day ago", -86_400],
     ["330 seconds ahead", 330],
-    ["a day ahead", 86_400],
   ] as const) {
     tests.proves(16, `what was signed ${title} is answered 401`, async () => {
       const atMs = Date.now() + seconds * 1_000;

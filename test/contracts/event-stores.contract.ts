@@ -91,13 +91,6 @@ export function eventStoresContract(title: string, open: () => Promise<EventStor
       expect(await opened.bodyOf("a_3")).toBeDefined();
     });
 
-    test("may have an id of any script and of 1,024 bytes", async () => {
-      for (const id of ["x".repeat(1_024), "🦄", "meta", "a:b:c", "__proto__", "5"]) {
-        expect([id, await deliver({ id })]).toEqual([id, 202]);
-        expect([id, await deliver({ id })]).toEqual([id, 200]);
-      }
-    });
-
     test("may have a body of a megabyte", async () => {
       const text = JSON.stringify({ id: "evt_large", x: "x".repeat(1_000_000) });
       expect(await deliver(text, "large")).toBe(202);

@@ -1,5 +1,5 @@
 import type { EventJob, JobResult } from "@millrace/core";
-import { jobId, queueName } from "@millrace/queue";
+import { jobId, queueName, type Queues } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
 import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
@@ -80,20 +80,27 @@ export function queueDying(fixture: QueueFixture): void {
   });
 
   describe("closing", () => {
-    it("waits for the runs that are on, and takes no more", async () => {
-      await fixture.queues.enqueue([event("evt_1")]);
-      let finish = (_: JobResult) => {};
+    /** Starts workers of one job at a time, and waits until they have one. */
+    async function workOn(queues: Queues, run: (job: EventJob) => Promise<JobResult>) {
+      await queues.enqueue([event("evt_1")]);
       const runs: EventJob[] = [];
-      const workers = fixture.queues.work({
+      const workers = queues.work({
         worker: quickWorker(),
         concurrency: () => 1,
         run: (job) => {
           runs.push(job);
-          return new Promise((resolve) => (finish = resolve));
+          return run(job);
         },
         onAbandoned: () => Promise.resolve(),
       });
       await until(() => runs.length === 1);
+      return { workers, runs };
+    }
+
+    it("waits for the runs that are on, and takes no more", async () => {
+      let finish = (_: JobResult) => {};
+      const running = new Promise<JobResult>((resolve) => (finish = resolve));
+      const { workers, runs } = await workOn(fixture.queues, () => running);
       const closing = workers.close({ timeoutMs: 20_000 });
       await fixture.queues.enqueue([event("evt_2")]);
       expect(workers.active).toBe(1);
@@ -106,38 +113,16 @@ export function queueDying(fixture: QueueFixture): void {
     });
 
     it("aborts the runs when its time is up, and their jobs come again", async () => {
-      await fixture.queues.enqueue([event("evt_1")]);
-      const runs: EventJob[] = [];
-      const workers = fixture.queues.work({
-        worker: quickWorker(),
-        concurrency: () => 1,
-        run: (job) => {
-          runs.push(job);
-          return untilAborted(job);
-        },
-        onAbandoned: () => Promise.resolve(),
-      });
-      await until(() => runs.length === 1);
+      const { workers, runs } = await workOn(fixture.queues, untilAborted);
       await workers.close({ timeoutMs: 50 });
       expect(runs[0]?.signal.reason).toMatchObject({ code: "shutting_down" });
       expect(await stateOf("evt_1")).toBe("delayed");
     });
 
     it("does not wait for a run that ignores its signal, and another worker gets its job", async () => {
-      await fixture.queues.enqueue([event("evt_1")]);
       const deaf = await fixture.server.open(["acme"], () => {});
       fixture.alsoClose(deaf);
-      let taken = false;
-      const workers = deaf.work({
-        worker: quickWorker(),
-        concurrency: () => 1,
-        run: () => {
-          taken = true;
-          return new Promise(() => {});
-        },
-        onAbandoned: () => Promise.resolve(),
-      });
-      await until(() => taken);
+      const { workers } = await workOn(deaf, () => new Promise(() => {}));
       const started = Date.now();
       await workers.close({ timeoutMs: 50 });
       expect(Date.now() - started).toBeLessThan(20_000);

@@ -3,7 +3,6 @@ import { open, readdir, truncate } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { readQueues } from "./check/evidence.ts";
@@ -87,21 +86,6 @@ describeOnRedis("faults that want a test environment of their own", () => {
       await environment.servers.restartRedis();
       const before = log.acknowledged;
       await until(() => log.acknowledged > before + 20);
-      await expectInvariants();
-    },
-  );
-
-  test(
-    "F23 a job of a later version waits for a newer worker, and is not failed",
-    LONG,
-    async () => {
-      const { environment, expectInvariants } = await start({}, 5);
-      const data = { v: 99, source: "steady", id: "msg_later_1" };
-      await withQueue(environment.urls, "steady", async (queue) => {
-        const job = await queue.add("test.follow", data, { jobId: "msg_later_1" });
-        await until(async () => (await job.isDelayed()) && (await job.getState()) === "delayed");
-        await job.remove();
-      });
       await expectInvariants();
     },
   );

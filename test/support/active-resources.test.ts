@@ -1,21 +1,20 @@
 import { once } from "node:events";
-import { createConnection, createServer, type AddressInfo, type Server } from "node:net";
+import { createConnection, createServer, type AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { activeResources, addedSince, untilReleased } from "./active-resources.ts";
 import { until } from "./until.ts";
 
-const untilQuiet = () =>
-  until(() => {
+test("servers, connections and timers are named until they are closed", async () => {
+  // vitest has a timer of its own for a moment after each test.
+  const before = await until(() => {
     const active = activeResources();
     return active.counts.has("Timeout") ? undefined : active;
   });
-
-test("a server and the connections to it are named by their ports until they are closed", async () => {
-  const before = await untilQuiet();
-  const server = await listening();
+  const server = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  expect(addedSince(before)).toContain("1 TCPServerWrap");
-  expect(addedSince(before)).toContain(`server on port ${port}`);
+  expect(addedSince(before)).toContain(`1 TCPServerWrap (server on port ${port})`);
   const client = createConnection({ port, host: "127.0.0.1" });
   await Promise.all([once(client, "connect"), once(server, "connection")]);
   expect(addedSince(before)).toContain("2 TCPSocketWrap");
@@ -23,20 +22,9 @@ test("a server and the connections to it are named by their ports until they are
   client.destroy();
   server.close();
   await untilReleased(before);
-});
 
-test("an interval and a timer that nothing clears are counted", async () => {
-  const before = await untilQuiet();
   const timers = [setInterval(() => {}, 60_000), setTimeout(() => {}, 60_000)];
   onTestFinished(() => timers.forEach((timer) => clearTimeout(timer)));
-  await expect(untilReleased(before, { withinMs: 300 })).rejects.toThrow(
-    "Cannot end the file: it leaves 2 Timeout",
-  );
+  const leaving = untilReleased(before, { withinMs: 300 });
+  await expect(leaving).rejects.toThrow("Cannot end the file: it leaves 2 Timeout");
 });
-
-async function listening(): Promise<Server> {
-  const server = createServer().listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
-  await once(server, "listening");
-  return server;
-}

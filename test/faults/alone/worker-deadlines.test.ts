@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import type { MillraceProcess } from "../../support/millrace-process.ts";
 import { describeOnRedis } from "../../support/redis.ts";
 import { openForEach } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
@@ -8,88 +7,79 @@ import { openHangingServers } from "./hanging-servers.ts";
 // What bounds a handler's run when a server hangs. Each test goes through the roles' own doors, whoever keeps
 // the time inside: it fails when nobody does.
 
-const RECORDED_FIRST = { MILLRACE_GROUPS: "off" };
+const TIMED_OUT = { code: "handler_timeout", attempt: 1 };
 
 const hanging = openForEach(openHangingServers);
 
-describeOnRedis("a worker ends an attempt that Postgres no longer answers", () => {
-  test("in the handler's time when the event's row is being locked, and the retry completes the event once", async () => {
-    const ingress = await hanging.startIngress();
-    await hanging.startWorker(RECORDED_FIRST);
-    hanging.toPostgres.strandAfter("millrace_lock");
-    await hanging.take(ingress, "evt_1", "test.effect");
-    await until(() => hanging.toPostgres.struck > 0, { what: "a lock that hangs" });
-    hanging.toPostgres.strandAfter(undefined);
-    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    await hanging.expectCompletedOnce();
-  });
-
-  test("in a statement's time when its COMMIT was sent, and takes it neither for done nor for failed", async () => {
-    const ingress = await hanging.startIngress();
-    await hanging.startWorker(RECORDED_FIRST);
-    hanging.toPostgres.strandAfter("millrace_settle");
-    await hanging.take(ingress, "evt_1", "test.effect");
-    await until(() => hanging.toPostgres.struck > 0, { what: "a COMMIT that hangs" });
-    hanging.toPostgres.strandAfter(undefined);
-    await hanging.expectCompletedOnce();
-    const { rows } = await hanging.pipeline.database.query(
-      `select e.attempts, (select count(*)::int from millrace.attempts) as failures
+describeOnRedis(
+  "a worker ends an attempt that Postgres no longer answers, and its event completes once",
+  () => {
+    test.each([
+      ["its row is being locked", "millrace_lock", "off", 1],
+      // What was sent is taken neither for done nor for failed.
+      ["its COMMIT was sent", "millrace_settle", "off", 0],
+      ["its first attempt is admitted", "millrace_admit", "on", 0],
+      ["its first attempt is completed", "millrace_complete_first", "on", 0],
+    ] as const)("when %s", async (_, statement, groups, failures) => {
+      const ingress = await hanging.startIngress();
+      await hanging.startWorker({ MILLRACE_GROUPS: groups });
+      hanging.toPostgres.strandAfter(statement);
+      await hanging.take(ingress, "evt_1", "test.effect");
+      await until(() => hanging.toPostgres.struck > 0, { what: `${statement} that hangs` });
+      hanging.toPostgres.strandAfter(undefined);
+      if (failures > 0) expect(await failureOf("evt_1")).toMatchObject(TIMED_OUT);
+      await hanging.expectCompletedOnce();
+      if (groups === "on") return;
+      const { rows } = await hanging.pipeline.database.query(
+        `select e.attempts, (select count(*)::int from millrace.attempts) as failures
        from millrace.events e where e.event_id = 'evt_1'`,
-    );
-    expect(rows).toEqual([{ attempts: 1, failures: 0 }]);
-  });
+      );
+      expect(rows).toEqual([{ attempts: 1 + failures, failures }]);
+    });
+  },
+);
 
-  test.each([
-    ["is admitted", "millrace_admit"],
-    ["is completed", "millrace_complete_first"],
-  ])("also in a first attempt that %s, and the event completes once", async (_, statement) => {
-    const ingress = await hanging.startIngress();
-    await hanging.startWorker();
-    hanging.toPostgres.strandAfter(statement);
-    await hanging.take(ingress, "evt_1", "test.effect");
-    await until(() => hanging.toPostgres.struck > 0, { what: "a statement that hangs" });
-    hanging.toPostgres.strandAfter(undefined);
-    await hanging.expectCompletedOnce();
-  });
-});
-
-describeOnRedis("a worker ends the attempt of a handler that goes on and on", () => {
-  test("while Redis hangs, and the retry completes the event once", async () => {
-    const ingress = await hanging.startIngress();
-    const worker = await hanging.startWorker();
-    await untilInHandler(worker, await hanging.take(ingress, "evt_1", "test.never_ends"));
-    hanging.servers.redis?.freeze();
-    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    hanging.servers.redis?.thaw();
-    await hanging.expectCompletedOnce();
-  });
-
-  test("while its connection to Postgres is half-open, and the retry completes the event once", async () => {
-    const ingress = await hanging.startIngress();
-    const worker = await hanging.startWorker();
-    await untilInHandler(worker, await hanging.take(ingress, "evt_1", "test.asks_on"));
-    hanging.toPostgres.strand();
-    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-    await hanging.expectCompletedOnce();
-  });
-
-  test("also while other events' COMMITs hang, and each event completes once", async () => {
-    const ingress = await hanging.startIngress();
-    const worker = await hanging.startWorker();
-    await untilInHandler(worker, await hanging.take(ingress, "evt_1", "test.never_ends"));
-    hanging.toPostgres.strandAfter("COMMIT");
-    for (const n of [2, 3, 4]) await hanging.take(ingress, `evt_${n}`, "test.effect");
-    await until(() => hanging.toPostgres.struck > 0, { what: "a COMMIT that hangs" });
-    hanging.toPostgres.strandAfter(undefined);
-    await hanging.expectCompletedOnce();
-    expect(await failureOf("evt_1")).toMatchObject({ code: "handler_timeout", attempt: 1 });
-  });
-});
-
-const untilInHandler = (worker: MillraceProcess, id: string) =>
-  until(() => worker.output().includes(`in the handler of ${id}\n`), {
-    what: `the handler of ${id} begun`,
-  });
+describeOnRedis(
+  "a worker ends the attempt of a handler that goes on, and the retry completes its event once",
+  () => {
+    test.each([
+      {
+        title: "Redis hangs",
+        type: "test.never_ends",
+        strike: () => hanging.servers.redis?.freeze(),
+        heal: () => hanging.servers.redis?.thaw(),
+      },
+      {
+        title: "its connection to Postgres is half-open",
+        type: "test.asks_on",
+        strike: () => hanging.toPostgres.strand(),
+        heal: () => {},
+      },
+      {
+        title: "other events' COMMITs hang",
+        type: "test.never_ends",
+        strike: () => hanging.toPostgres.strandAfter("COMMIT"),
+        heal: () => hanging.toPostgres.strandAfter(undefined),
+      },
+    ])("while $title", async ({ title, type, strike, heal }) => {
+      const ingress = await hanging.startIngress();
+      const worker = await hanging.startWorker();
+      const id = await hanging.take(ingress, "evt_1", type);
+      await until(() => worker.output().includes(`in the handler of ${id}\n`), {
+        what: "it begun",
+      });
+      strike();
+      if (title.includes("COMMIT")) {
+        for (const n of [2, 3, 4]) await hanging.take(ingress, `evt_${n}`, "test.effect");
+        await until(() => hanging.toPostgres.struck > 0, { what: "a COMMIT that hangs" });
+        heal();
+      }
+      expect(await failureOf("evt_1")).toMatchObject(TIMED_OUT);
+      heal();
+      await hanging.expectCompletedOnce();
+    });
+  },
+);
 
 async function failureOf(id: string): Promise<{ code: string; attempt: number }> {
   return await until(
