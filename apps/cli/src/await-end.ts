@@ -11,7 +11,6 @@ type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent">
 
 const BEAT_MS = 200;
 
-/** Waits until an event is completed or failed, for `timeoutMs` at most, and returns its row. */
 export async function awaitEnd(
   { reads }: Reads,
   lookup: EventLookup,

@@ -30,13 +30,11 @@ export interface CliContext {
 
 export interface Settings {
   readonly environment: Environment;
-  /** Absolute path of the config file, whether it is there or not. */
   readonly configPath: string;
   /** Absolute path of the folder that holds what `millrace start` keeps. */
   readonly dataDir: string;
 }
 
-/** @throws `invalid_config` with every problem of the environment. */
 export function readSettings(context: CliContext): Settings {
   const environment = readEnvironment(context.env);
   return {

@@ -20,7 +20,6 @@ import type { Settings } from "./context.ts";
 const processSchema = z.object({ name: z.string(), pid: z.number(), port: z.number() });
 
 const runSchema = z.object({
-  /** The pid of `millrace start` itself. */
   pid: z.int().positive(),
   started_at: z.string(),
   config: z.string(),
@@ -32,7 +31,6 @@ const runSchema = z.object({
   processes: z.array(processSchema),
 });
 
-/** A running `millrace start`. */
 export type Run = z.infer<typeof runSchema>;
 
 export async function writeRun(dataDir: string, run: Run): Promise<void> {
@@ -123,7 +121,6 @@ export async function secretVariables(
   );
 }
 
-/** The key that `millrace start` made for jobs on Redis; undefined when there is no such file. */
 export async function readQueueKey(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, "queue-key");
   let text: string;

@@ -4,7 +4,6 @@ import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A parser for an option that takes a whole number within bounds. */
 export function wholeNumber(bounds: { min: number; max: number }): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -23,10 +22,8 @@ export function positiveNumber(text: string): number {
   return number;
 }
 
-/** Default of `--timeout`. */
 export const WAIT_MS = 60_000;
 
-/** Reads a length of time (`500ms`, `90s`, `15m`) as milliseconds. */
 export function duration(text: string): number {
   const read = DURATION.exec(text);
   if (read === null) throw new InvalidArgumentError("It must be a length of time (30s, 5m).");
@@ -62,7 +59,6 @@ export interface EventFilterOptions {
   readonly source?: string | undefined;
   readonly type?: string;
   readonly outcome?: Outcome | undefined;
-  /** A fingerprint, or its beginning. */
   readonly error?: string;
   readonly q?: string;
   readonly since?: Date;

@@ -13,7 +13,6 @@ export interface CommandFailure {
   readonly message: string;
 }
 
-/** Runs one command line. Prints a failure and returns it. */
 export async function runCli(
   args: readonly string[],
   context: CliContext,

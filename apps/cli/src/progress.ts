@@ -1,7 +1,6 @@
 import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
-/** Shows a bar on a terminal, when there is more than one step. */
 export function createProgress(total: number, on: Output) {
   if (on.isTTY !== true || total < 2) return { step() {}, reach(_done: number) {}, stop() {} };
   const bar = new SingleBar(

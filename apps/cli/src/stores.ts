@@ -65,7 +65,6 @@ export async function withPool<Result>(
   }
 }
 
-/** Opens the ledger for the time of one command. */
 export async function withLedger<Result>(
   context: CliContext,
   work: (ledger: Ledger) => Promise<Result>,
@@ -79,7 +78,6 @@ export async function withLedger<Result>(
   }
 }
 
-/** Opens the ledger and the queues of every source for the time of one command. */
 export async function withStores<Result>(
   context: CliContext,
   work: (stores: OpenStores) => Promise<Result>,

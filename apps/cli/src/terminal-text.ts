@@ -31,7 +31,6 @@ export function hexDump(bytes: Uint8Array): string[] {
   return lines;
 }
 
-/** Columns of a terminal that does not say how many it has. */
 const COLUMNS_DEFAULT = 80;
 
 /** Where a terminal breaks a line; undefined for what is no terminal. */

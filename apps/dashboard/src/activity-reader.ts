@@ -5,7 +5,6 @@ import { setNewest } from "./cache.ts";
 /** Minutes of a statement, so that it ends within its time. */
 const SLICE = 5;
 const HOUR = 60;
-/** Pairs of source and type. */
 const KEPT_MAX = 100;
 
 export interface ActivityOf {
@@ -42,7 +41,6 @@ export function createActivityReader(
   };
 }
 
-/** The starts of the minutes of the hour that ends with `last`. */
 function hourUpTo(last: string): string[] {
   const lastMs = Date.parse(last);
   return Array.from({ length: HOUR }, (_, index) =>

@@ -42,7 +42,6 @@ interface DashboardDeps {
   readonly registry: Registry;
 }
 
-/** The config's defaults. */
 const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
 
 /** @throws `invalid_config` when it would listen beyond loopback without credentials. */
@@ -113,7 +112,6 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
   const { authenticator } = deps;
   app.use("/api", createOpenRoutes(authenticator));
   app.use(createPageRoutes());
-  // From here on only known callers are served.
   app.use(guard(authenticator));
 
   if (!isLocal(options)) app.use("/metrics", requireToken);

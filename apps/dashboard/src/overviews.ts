@@ -19,9 +19,7 @@ interface ActivityQuery extends ActivityOf {
   readonly range: keyof typeof ACTIVITY_RANGES;
 }
 
-/** The reconciler's settings. */
 export interface CompareOptions {
-  /** After an event became pending. */
   readonly graceMs: number;
   readonly keysDays: number;
 }

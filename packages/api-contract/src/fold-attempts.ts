@@ -8,7 +8,6 @@ export interface FoldedAttempts {
   readonly all: readonly Attempt[];
 }
 
-/** Puts together attempts that follow each other and say the same. */
 export function foldAttempts(attempts: readonly Attempt[]): FoldedAttempts[] {
   const folded: FoldedAttempts[] = [];
   for (const attempt of attempts) {

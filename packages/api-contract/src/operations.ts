@@ -245,13 +245,11 @@ type Operations = typeof OPERATIONS;
 
 export type OperationName = keyof Operations;
 
-/** The method and the path of an operation's name. */
 export function splitName(name: string): { method: Method; path: string } {
   const [method = "", path = ""] = name.split(" ");
   return { method: method as Method, path };
 }
 
-/** The answer of a call that succeeds; nothing for 204. */
 export type AnswerOf<Name extends OperationName> = Operations[Name] extends {
   answer: readonly [string, infer Schema extends z.ZodType];
 }
@@ -263,13 +261,9 @@ type Part<Name extends OperationName, Key extends "query" | "body"> =
     ? Schema
     : z.ZodUndefined;
 
-/** A call's query as it is sent, before its texts are read as numbers or times. */
 export type QueryOf<Name extends OperationName> = z.input<Part<Name, "query">>;
-/** A call's query as its handler gets it. */
 export type ReadQueryOf<Name extends OperationName> = Wire<Part<Name, "query">>;
-/** A call's body as it is sent. */
 export type BodyOf<Name extends OperationName> = z.input<Part<Name, "body">>;
-/** A call's body as its handler gets it. */
 export type ReadBodyOf<Name extends OperationName> = Wire<Part<Name, "body">>;
 
 /** The parameters in the path of a call: `source` and `eventId` of `/events/:source/:eventId`. */

@@ -73,7 +73,6 @@ export const activityQuery = z.strictObject({
 export const errorQuery = z.strictObject({
   state: z.enum(ERROR_STATES).optional(),
   ...eventFilter.pick({ source: true, type: true }).shape,
-  /** Part of the title. */
   q: name(256).optional(),
   limit: page.limit,
   offset: within(0, 999_999).default(0),
@@ -91,7 +90,6 @@ const number = z
   .transform(Number)
   .optional();
 
-/** The query of a path that names an event. Default: its latest generation. */
 export const generationQuery = z.strictObject({ generation: number });
 
 /** `body=false` leaves the body out, for those who ask again and again. */
@@ -120,7 +118,6 @@ export const errorStateBody = z.strictObject({
   reason: reason.optional(),
 });
 
-/** Events per second. */
 const rate = z.number().min(0.01).max(1_000_000);
 
 const bulk = {

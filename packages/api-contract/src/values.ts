@@ -15,7 +15,6 @@ const described = <Schema extends z.ZodType>(schema: Schema, about: string | und
 
 export const text = (about?: string) => described(z.string(), about);
 
-/** A whole number from 0. */
 export const count = (about?: string) => described(z.int().min(0), about);
 
 /** ISO 8601 in UTC. */

@@ -48,7 +48,6 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
     }
   }
 
-  /** One batch of each run that is due. Returns the milliseconds until the next pass. */
   async function pass(): Promise<number> {
     if (!leading()) return POLL_MS;
     try {
@@ -82,7 +81,6 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
 
   const working = work();
   return {
-    /** Ends after the batch that runs. */
     close: async () => {
       closing.abort();
       await working;

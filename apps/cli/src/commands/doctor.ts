@@ -38,7 +38,6 @@ Examples:
   $ millrace doctor
   $ millrace doctor --json | jq .disagreements`;
 
-/** `millrace doctor`: finds problems, and compares the ledger with the queues. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("doctor")

@@ -36,13 +36,11 @@ async function runMigrate(context: CliContext, { check }: { check?: true }): Pro
   });
 }
 
-/** Tables that are migrated together. */
 export interface MigrationPart {
   readonly name: "ledger" | "your tables";
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
-/** Applies the migrations of each part, then makes the tables of a queue on Postgres. */
 export async function migrateAll(
   loaded: LoadedConfig,
   stores: Stores,

@@ -27,7 +27,6 @@ Examples:
   $ millrace retention
   $ millrace retention --json`;
 
-/** `millrace retention`: removes data that is older than its retention period. */
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("retention")
@@ -81,10 +80,8 @@ async function runRetentionCommand(
   }
 }
 
-/** The result of a run, or that it was stopped before its end. */
 type Ending = RetentionResult | { readonly kind: "cancelled" };
 
-/** The work of a run, as `--json` names it. */
 type Counts = typeof NOTHING;
 const NOTHING = { moved: 0, archived: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
 
@@ -121,7 +118,6 @@ async function run(
   }
 }
 
-/** Steps of the progress bar: events to move, archive, or delete, and days to drop. */
 async function countSteps(
   context: CliContext,
   ledger: Ledger,
@@ -199,7 +195,6 @@ function resultJson(result: Ending, counts: Counts): string {
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
 
-/** A size for people: `0 B`, `16 kB`, `1.2 GB`. */
 export function formatBytes(bytes: number): string {
   let size = bytes;
   let unit = 0;

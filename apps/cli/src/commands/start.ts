@@ -47,7 +47,6 @@ interface Start {
   readonly context: CliContext;
   readonly settings: Settings;
   readonly workers: number;
-  /** Called in the reverse order at the end. */
   readonly closers: (() => Promise<void>)[];
   /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
@@ -187,7 +186,6 @@ function shownPath(cwd: string, path: string): string {
   return fromHere.startsWith("..") ? path : fromHere;
 }
 
-/** Closes all, whatever fails; then throws the first failure. */
 async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closers.toReversed()) {
@@ -196,7 +194,6 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
   if (failures.length > 0) throw failures[0];
 }
 
-/** Makes the data folder where it is missing, and locks it for this start alone. */
 async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
   try {
     return await lockFolder(dataDir);

@@ -30,7 +30,6 @@ import { withPool, type Pool, type Stores } from "../stores.ts";
 import { checkTypes } from "./check-project.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
-/** The stores that are named, and the project that they are for. */
 export interface StoresChecked extends Stores {
   readonly pool: Pool;
   readonly retentionUrl: string | undefined;

@@ -20,13 +20,10 @@ import { isFree } from "../start/free-port.ts";
 import { nearest } from "./nearest.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
-/** The project in the current folder. */
 export interface Project {
   readonly context: Pick<CliContext, "env">;
   readonly settings: Settings;
-  /** The `millrace start` that runs here. */
   readonly run: Run | undefined;
-  /** Set by the check of the config, and those of its handlers. */
   loaded?: LoadedConfig;
   handlers?: readonly Handler[];
 }

@@ -7,7 +7,6 @@ import type { OpenStores, Stores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
-/** The part of the stores that Redis is checked by. */
 type RedisChecked = Pick<Stores, "redisUrl" | "queueKey"> & {
   readonly config: Pick<Config, "queue">;
   readonly allowVolatile: boolean;

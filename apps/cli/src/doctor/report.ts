@@ -11,15 +11,12 @@ export interface Seen {
   readonly fix?: string | undefined;
 }
 
-/** A line of the report. */
 export interface Line extends Seen {
   readonly name: string;
 }
 
-/** One check of `On`. */
 export interface Check<On> {
   readonly name: string;
-  /** Returns undefined where there is nothing to report. */
   readonly run: (on: On) => Promise<Seen | undefined> | Seen | undefined;
   /** The fix of a problem, unless the result has its own. */
   readonly advice?: string;
@@ -27,7 +24,6 @@ export interface Check<On> {
   readonly needs?: readonly [name: string, ...states: Seen["state"][]];
 }
 
-/** Runs checks in their order, and adds their lines. */
 export async function runChecks<On>(
   lines: Line[],
   checks: readonly Check<On>[],
@@ -55,16 +51,13 @@ export const ok = (detail: string): Seen => ({ state: "ok", detail });
 export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
 export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
 
-/** Everything that the doctor found. */
 export interface Report {
   readonly checks: readonly Line[];
-  /** Undefined when ledger and queues were not compared. */
   readonly diagnosis: Diagnosis | undefined;
 }
 
 const MARKS: Record<Seen["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
-/** The report as text. */
 export function asText({ checks, diagnosis }: Report, to: Output): string {
   const width = to.isTTY === true ? to.columns : undefined;
   const rows = checks.flatMap(({ name, state, detail, fix }) => [
@@ -94,7 +87,6 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
   return sections.join("\n\n");
 }
 
-/** The same for programs, on one line. */
 export function asJson({ checks, diagnosis }: Report): string {
   const disagreements =
     diagnosis &&

@@ -18,7 +18,6 @@ const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST
 /** Characters of a line that is wide enough for the column of errors. */
 const WIDE = 120;
 
-/** A table of events. On a narrow terminal an error stands below its event. */
 export function formatList(events: readonly EventRow[], now: Date, to: Output): string {
   const width = widthOf(to);
   const rows = events.map((event) => [
@@ -58,7 +57,6 @@ export function statusOf({ status, outcome }: EventRow): string {
   return outcome === null || outcome === "handled" ? status : outcome;
 }
 
-/** One event on a line of its own, whose columns do not wait for the lines to come. */
 export function formatLine(event: EventRow): string {
   const { event_id, generation, processed_at, recorded_at, status, last_error } = event;
   const columns = [

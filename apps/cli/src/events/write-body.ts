@@ -6,7 +6,6 @@ import { openBody, type ShowDeps } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { CliContext, Output } from "../context.ts";
 
-/** Writes the exact bytes of a body; undefined for an unknown event. */
 export async function writeBody(
   { stdout }: CliContext,
   deps: ShowDeps,

@@ -19,9 +19,7 @@ import {
 } from "@millrace/providers";
 
 interface Starter {
-  /** The name of the import from `millrace`. */
   readonly factory: string;
-  /** Its argument as code; empty where it needs none. */
   readonly options: string;
   readonly provider: Provider;
 }

@@ -7,7 +7,6 @@ import { number, skippedText, watchRun } from "./watch-run.ts";
 
 export interface ManyOptions extends BulkRunOptions {
   readonly dryRun?: boolean | undefined;
-  /** False starts the run and does not watch it. */
   readonly wait: boolean;
   readonly json: boolean;
   readonly reason: string | undefined;

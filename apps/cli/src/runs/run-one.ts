@@ -15,7 +15,6 @@ interface OneOptions {
   readonly waitMs: number | undefined;
 }
 
-/** Retries, replays, or gives up one event and prints its result. Returns the exit code. */
 export async function runOne(
   context: CliContext,
   verb: BulkVerb,

@@ -7,12 +7,10 @@ export interface EventRecipe {
   readonly type: string;
   /** The event's id; with several events the others get `-2`, `-3`, ... behind it. */
   readonly id: string | undefined;
-  /** A body instead of the provider's sample. */
   readonly data: Buffer | undefined;
   readonly overrides: readonly Override[];
 }
 
-/** Makes one event of a recipe, by its number from 0. */
 export function createEvent(recipe: EventRecipe, index: number): SignRequest {
   const { type, secret } = recipe;
   const eventId = idOf(recipe, index);

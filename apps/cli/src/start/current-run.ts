@@ -32,7 +32,6 @@ function reachable(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** Keeps `run.json` up to date; `current` is called for each write. */
 export function createRunKeeper(dataDir: string, current: () => Run) {
   // One after the other, so that an older state never lands on a newer one.
   let last: Promise<void> = Promise.resolve();

@@ -6,7 +6,6 @@ import { printable } from "../terminal-text.ts";
 
 const HIDDEN = new Set(["level", "time", "pid", "role", "hostname", "msg"]);
 
-/** Writes a process's output line by line: short on a terminal, JSON otherwise. */
 export function pipeLines(from: Readable, name: string, to: Output, plainLevel?: "warn"): void {
   const lines = createInterface({ input: from, crlfDelay: Infinity });
   lines.on("line", (line) => {

@@ -16,7 +16,6 @@ export interface Database {
   readonly url: string;
   readonly isEmbedded: boolean;
   stop(): Promise<void>;
-  /** Ends it without care; it recovers at the next start. */
   stopAtOnce(): Promise<void>;
 }
 

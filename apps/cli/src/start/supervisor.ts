@@ -2,7 +2,6 @@ import type { ChildProcess } from "node:child_process";
 import { ERROR_CODES, isMillraceError, MillraceError, wait, type ErrorCode } from "@millrace/core";
 import { z } from "zod";
 
-/** A process that listens. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
@@ -28,17 +27,12 @@ interface Times {
 export type Launch = () => Promise<ChildProcess>;
 
 export interface Supervisor {
-  /** Starts a process and keeps it alive. */
   add(name: string, launch: Launch): void;
-  /** Resolves when every process has come to listen. */
   listening(): Promise<void>;
-  /** Resolves with the error of the first process that is given up. */
   givenUp(): Promise<Error>;
-  /** The processes as they last listened, in the order they were added. */
   processes(): RunningProcess[];
   /** SIGTERM to all, SIGKILL after `deadlineMs`; resolves when all are gone. */
   stop(deadlineMs: number): Promise<void>;
-  /** SIGKILL to all, at once. */
   kill(): void;
 }
 
@@ -74,7 +68,6 @@ export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES): 
   };
 }
 
-/** One process of a supervisor, with the same members. */
 interface SupervisedChild {
   readonly listening: Promise<void>;
   readonly givenUp: Promise<MillraceError>;
@@ -180,7 +173,6 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
   "shutting_down",
 ]);
 
-/** The end of one life of a process. */
 interface Death {
   readonly reason: string;
   /** The error that it reported. */
@@ -194,7 +186,6 @@ interface LifeHooks {
   onListening(port: number, pid: number): void;
 }
 
-/** Follows one life of a process, from its launch to its end. */
 async function runChild(launch: Launch, hooks: LifeHooks): Promise<Death> {
   const startedAtMs = Date.now();
   let error: MillraceError | undefined;

@@ -30,7 +30,6 @@ interface Deps {
   readonly overviews: Overviews;
 }
 
-/** The routes behind the guard. */
 export function createApi(deps: Deps): Router {
   const router = Router();
   addReads(router, deps);

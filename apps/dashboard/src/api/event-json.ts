@@ -32,7 +32,6 @@ function recordedJson(detail: EventRecord): EventDetail {
   };
 }
 
-/** Its status is its job's state. */
 function queuedJson(
   { job, deliveries }: ShownEvent & { stage: "queued" },
   asked: EventLookup,

@@ -99,7 +99,6 @@ interface Counted {
   readonly more_than?: typeof COUNT_MAX;
 }
 
-/** A retry and a give-up are for one status. */
 function filterOf(
   verb: Verb,
   { source, type, status, outcome, error, q, since, until }: BulkBody,

@@ -12,7 +12,6 @@ import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
 interface QueueBoardOptions {
-  /** `/queues` */
   readonly basePath: string;
   /** True when the queues know their workers. On Postgres, none is found. */
   readonly showWorkers?: boolean;

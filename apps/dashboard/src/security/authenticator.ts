@@ -7,7 +7,6 @@ import type { SessionStore } from "./session-store.ts";
 import { createSessions, readSessionCookie } from "./sessions.ts";
 import type { SignInFailure, SignInRecord } from "./sign-in-record.ts";
 
-/** Identifies users by their sessions, and programs by their tokens. */
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 interface Deps {

@@ -6,7 +6,6 @@ const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
 interface Hosts {
-  /** The address that the server listens on. */
   readonly host: string;
   readonly hosts?: readonly string[];
 }

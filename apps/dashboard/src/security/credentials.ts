@@ -2,7 +2,6 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Role } from "@millrace/api-contract";
 import { MillraceError, type Environment } from "@millrace/core";
 
-/** A person who signs in with a password. */
 export interface Account {
   readonly user: string;
   readonly password: string;

@@ -28,7 +28,6 @@ export function guard(authenticator: Authenticator): RequestHandler {
   };
 }
 
-/** Rejects sessions (403 `forbidden`). */
 export const requireToken: RequestHandler = (request, _response, next) => {
   if (principalOf(request).via === "token") return next();
   throw new MillraceError("forbidden", "Cannot show this to a session: send a token");

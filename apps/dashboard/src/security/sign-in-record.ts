@@ -97,7 +97,6 @@ function createCounter(registry: Registry) {
 
 /** Counted networks: a flood of addresses must not fill the memory. */
 const NETWORKS_MAX = 1_000;
-/** Named in the log and the audit. */
 const WORST_MAX = 3;
 
 class GatheredFailures {
