@@ -21,14 +21,11 @@ export interface BulkOptions {
 export interface BulkRunOptions extends BulkOptions {
   /** The number of matching events, at most 100,000: required without a filter and above 1,000. */
   readonly expected?: number | undefined;
-  /** Events per second. Default 50. */
   readonly ratePerSecond?: number | undefined;
 }
 
 export interface BulkCount {
-  /** At most 100,000. */
   readonly count: number;
-  /** True if more events match than were counted. */
   readonly more: boolean;
   readonly skipped: Readonly<Partial<Record<Skip, number>>>;
 }

@@ -49,7 +49,6 @@ async function answerUnrecorded(
   return job?.state === "active" ? "running" : "not_found";
 }
 
-/** Removes jobs as far as their queues answer, and returns how many are gone. */
 export async function removeJobs(
   { ledger, queues }: RemovalDeps,
   keys: readonly EventKey[],

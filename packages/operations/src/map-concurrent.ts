@@ -1,6 +1,5 @@
 import { asError } from "@millrace/core";
 
-/** Runs `work` for each item: one outcome an item, in order. An error is an outcome too. */
 export async function mapConcurrent<Item, Result>(
   items: readonly Item[],
   concurrency: number,

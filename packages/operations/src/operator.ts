@@ -37,11 +37,7 @@ export interface Operator {
   resume(source: string): Promise<void>;
 }
 
-/**
- * Makes the operations of an actor, each under audit.
- *
- * @throws `database_unavailable` before anything is done when the intent cannot be written.
- */
+/** @throws `database_unavailable` before anything is done when the intent cannot be written */
 export function createOperator(deps: Deps, actor: Actor): Operator {
   const audit = { ledger: deps.ledger, actor };
   const setPaused = (source: string, paused: boolean) =>

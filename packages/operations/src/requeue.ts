@@ -11,7 +11,6 @@ export type RequeueQueues = Pick<
 /** The job waits because of this call; it was on its way before; or the queue did not answer. */
 export type Requeued = "requeued" | "on_its_way" | Error;
 
-/** Jobs asked for at once. On Redis they share a connection, and their round trips. */
 const CONCURRENCY = 64;
 /** Milliseconds for a job that a worker is just failing to arrive in the queue's `failed`. */
 const ACTIVE_TIMEOUT_MS = 2_000;
@@ -61,7 +60,6 @@ export async function addJobs(
 
 const NO_BODY = new Uint8Array();
 
-/** An event as its job carries it when the ledger has the body. */
 export const withoutBody = (event: EnvelopedEvent) => ({ ...event, headers: {}, body: NO_BODY });
 
 type JobFound = "requeued" | "on_its_way" | "delayed" | "active" | "missing";
@@ -104,13 +102,9 @@ async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobF
 export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
 
 export type Skip =
-  /** A retry: it is completed, or pending with its job on the way. */
   | "not_failed"
-  /** A replay: its latest generation is pending. */
   | "not_settled"
-  /** A replay: there is a later generation than the one asked for. */
   | "superseded"
-  /** Neither the ledger nor the queue has it. */
   | "not_found"
   | "unknown_source"
   /** Only a failed job has it, which no worker could record: the job's own failure says why. */

@@ -3,7 +3,6 @@ import type { Deliveries } from "@millrace/api-contract";
 import type { BodyPart, EventRecord, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
-/** An event of the ledger, or as yet only of its job. */
 export type ShownEvent =
   | { readonly stage: "recorded"; readonly detail: EventRecord }
   | { readonly stage: "queued"; readonly job: FoundJob; readonly deliveries: Deliveries };
@@ -32,7 +31,6 @@ export async function showEvent(
   return { stage: "queued", job, deliveries };
 }
 
-/** The job of an event that the ledger does not have. */
 async function findQueued(
   { queues }: ShowDeps,
   lookup: EventLookup,

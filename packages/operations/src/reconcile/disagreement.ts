@@ -4,16 +4,13 @@ import type { JobProblem } from "@millrace/queue";
 
 export type Disagreement = EventDisagreement | UnreadableJob;
 
-/** A kind of which the event is known. */
 export type EventDisagreementKind = Exclude<DisagreementKind, UnreadableJob["kind"]>;
 
 export interface EventDisagreement {
   readonly kind: EventDisagreementKind;
   readonly event: EnvelopedEvent;
   readonly end: { readonly run: string; readonly failedReason: string | undefined } | undefined;
-  /** True when the ledger has the event as enqueued. */
   readonly enqueued: boolean;
-  /** Milliseconds until its next attempt. */
   readonly dueInMs?: number | undefined;
 }
 
@@ -22,13 +19,11 @@ export interface UnreadableJob {
   readonly kind: "unreadable_job";
   readonly source: string;
   readonly jobId: string;
-  /** The reason. It quotes nothing of the job. */
   readonly problem: JobProblem;
 }
 
 export interface Found {
   readonly count: number;
-  /** The first few. */
   readonly examples: readonly DisagreementExample[];
 }
 

@@ -55,9 +55,7 @@ export interface PassOptions extends FindOptions {
 export interface PassReport extends PassProgress {
   readonly found: ReadonlyMap<DisagreementKind, Found>;
   readonly repairedByKind: ReadonlyMap<DisagreementKind, number>;
-  /** True when some source was compared as a whole. */
   readonly whole: boolean;
-  /** True when that was because its queue or the ledger had changed. */
   readonly changed: boolean;
   readonly server: ServerEpoch;
   /** True when events were left because their queues had no capacity. */

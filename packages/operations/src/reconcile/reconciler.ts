@@ -9,7 +9,6 @@ import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport
 import type { RepairDeps } from "./repair.ts";
 import { PAGE_MAX } from "./walk.ts";
 
-/** The name under which one process at a time leads. */
 export const RECONCILER = "reconciler";
 
 export type ReconcilerNotice =
@@ -53,7 +52,6 @@ const CLOCK_DIFFERENCE_MS = 30_000;
 const MARKS_MS = 10_000;
 const PROGRESS_INTERVAL_MS = 5_000;
 
-/** Queues that are compared together, and how far that has come. */
 interface Group {
   readonly sources: readonly string[];
   /** Since when jobs that ended are compared by the next pass, if only the latest are. */
@@ -80,11 +78,9 @@ class Reconciler {
   readonly #pageMax: number;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
-  /** Aborts when this process no longer leads. */
   #leadership: AbortSignal | undefined;
   /** One group, and the queues that failed by themselves, each apart. */
   #groups: readonly Group[] = [];
-  /** The Postgres of the last pass. */
   #server: ServerEpoch | undefined;
 
   constructor(deps: ReconcilerDeps, options: ReconcilerOptions) {

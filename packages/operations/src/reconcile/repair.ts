@@ -29,7 +29,6 @@ interface DisagreementRow {
   readonly ledger: string;
   readonly job: string;
   readonly act: string;
-  /** Undefined for a kind that status and job do not show: compare.ts finds it. */
   readonly match?: (row: Row | undefined, job: EndedJob | undefined) => boolean;
   /** Returns the number of repairs; the rest is found again. */
   readonly repair?: (deps: RepairDeps, found: readonly EventDisagreement[]) => Promise<number>;
@@ -144,7 +143,6 @@ function hasFailedSince(row: Row | undefined, job: EndedJob | undefined): boolea
 }
 
 const CONCURRENCY = 8;
-/** Jobs that run again share a connection, and their round trips. */
 const RERUN_CONCURRENCY = 64;
 
 /** Returns how many of each kind it repaired. Two reconcilers at once do no harm. */
@@ -209,7 +207,6 @@ function failEvents(deps: RepairDeps, found: readonly EventDisagreement[]): Prom
   );
 }
 
-/** Repairs one by one. Returns how many were failed in the ledger, or run again. */
 async function repairEach(
   found: readonly EventDisagreement[],
   concurrency: number,

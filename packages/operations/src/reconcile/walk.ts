@@ -12,9 +12,7 @@ export interface Finding {
 
 export interface FindOptions {
   readonly sources: readonly string[];
-  /** Milliseconds that an event must have been pending. */
   readonly graceMs: number;
-  /** Default: {@link PAGE_MAX}. */
   readonly pageMax?: number | undefined;
 }
 
@@ -73,7 +71,6 @@ async function* pages(
   }
 }
 
-/** The sources that may have more, each with its last event. */
 function unfinished(
   page: readonly LedgerStatus[],
   limit: number,

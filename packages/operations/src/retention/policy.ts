@@ -1,9 +1,7 @@
 import type { RetentionLedger } from "@millrace/ledger";
 
 export interface RetentionPolicy {
-  /** Days that bodies are kept, by the database's clock. */
   readonly bodiesDays: number;
-  /** Days that completed events are remembered. */
   readonly keysDays: number;
   /** Absolute path of the folder that bodies are written to before they are dropped. */
   readonly archiveDir?: string | undefined;
@@ -22,7 +20,6 @@ export type RetentionNotice =
       readonly events: number;
       readonly bytes: number;
     }
-  /** Some more events of a day were written to its archive. */
   | { readonly kind: "archiving"; readonly day: string; readonly events: number }
   /** A day's archive is whole. `events` were written by this run: none when it was whole before. */
   | {

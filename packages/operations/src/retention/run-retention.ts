@@ -12,7 +12,6 @@ export type RetentionResult =
       readonly keysDeleted: number;
       readonly oldestDay: string | undefined;
     }
-  /** Another process is running the retention. */
   | { readonly kind: "taken" };
 
 /**
@@ -126,15 +125,12 @@ async function deleteKeys(
 export interface PlannedPartition {
   readonly day: string;
   readonly ageDays: number;
-  /** On disk, which the drop gives back. */
   readonly bytes: number;
   readonly events: number;
-  /** Events that are not completed, whose bodies would be moved. */
   readonly toMove: number;
   readonly archive: string | undefined;
 }
 
-/** The work that `runRetention` would do now. */
 export interface RetentionPlan {
   readonly partitions: readonly PlannedPartition[];
   readonly keysToDelete: number;
