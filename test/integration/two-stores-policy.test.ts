@@ -1,7 +1,6 @@
 import { createLedger } from "@millrace/ledger";
 import { replayEvent } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
-import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
 import { metricByLabels } from "../support/metrics.ts";
@@ -10,18 +9,17 @@ import { eventOf } from "../support/seen-events.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { createTwoStorePipeline, deliver, readiness, untilReady } from "./two-stores.ts";
+import { createTwoStorePipeline, deliver, untilReady } from "./two-stores.ts";
 
 let servers: TestServers;
 let pipeline: Pipeline;
-let redis: Redis;
 let queues: Queues;
 
 const LONG = { withinMs: 90_000 };
 const SOURCES = ["fast", "safe", "quiet", "narrow", "large"];
 const rowOf = async (eventId: string) => {
   const { rows } = await pipeline.database.query(
-    "select status, enqueued_at, attempts from millrace.events where event_id = $1",
+    "select status, attempts from millrace.events where event_id = $1",
     [eventId],
   );
   return rows[0];
@@ -33,11 +31,9 @@ describeOnRedis("an ingress with both event stores", () => {
   beforeEach(async () => {
     servers = await onRedis();
     pipeline = await createTwoStorePipeline(servers);
-    redis = new Redis(String(servers.redisUrl));
     queues = await openTestQueues(servers, "cli", SOURCES);
   });
   afterEach(async () => {
-    redis?.disconnect();
     await queues?.close();
     await pipeline?.stop();
     await servers?.release();
@@ -48,42 +44,6 @@ describeOnRedis("an ingress with both event stores", () => {
     await untilReady(ingress, "ready");
     return ingress;
   };
-  test("keeps what is past a queue's depth in the ledger, off the queue, until it has capacity", async () => {
-    const ingress = await startReady();
-    const ids = Array.from({ length: 20 }, (_, n) => `evt_${n}`);
-    for (const id of ids.slice(0, 10)) await deliver(ingress, "narrow", { id });
-    await until(async () => {
-      const active = await metricByLabels(ingress.url, "millrace_ingress_active_store");
-      return active.get('source="narrow",store="ledger"') === 1;
-    });
-    for (const id of ids.slice(10)) {
-      expect(await deliver(ingress, "narrow", { id })).toMatchObject({ status: 202 });
-    }
-    expect((await queues.counts()).get("narrow")?.waiting).toBe(10);
-    expect(await rowOf("evt_19")).toMatchObject({ status: "pending", enqueued_at: null });
-    expect(await readiness(ingress)).toMatchObject({
-      status: "degraded",
-      stores: { narrow: "ledger", fast: "queue" },
-    });
-    await pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(pipeline.database, ids, LONG)).toEqual([]);
-    await untilReady(ingress, "ready");
-  });
-
-  test("spares a Redis that has used four fifths of its memory", async () => {
-    const ingress = await startReady();
-    const { used } = await memoryOf(redis);
-    await redis.config("SET", "maxmemory", Math.floor(used / 0.85));
-    await until(async () => (await readiness(ingress)).status === "degraded");
-    const before = await queues.counts();
-    expect(await deliver(ingress, "fast", { id: "evt_1" })).toMatchObject({ status: 202 });
-    expect(await rowOf("evt_1")).toMatchObject({ enqueued_at: null });
-    expect((await queues.counts()).get("fast")).toEqual(before.get("fast"));
-    await redis.config("SET", "maxmemory", "0");
-    await untilReady(ingress, "ready");
-    await pipeline.startInProcess("worker");
-    expect(await untilCompletedOnce(pipeline.database, ["evt_1"], LONG)).toEqual([]);
-  });
 
   describe("to which a failed event is delivered again", () => {
     test.each(["fast", "safe"])("retries it before the answer (%s)", async (source) => {
@@ -170,8 +130,3 @@ describeOnRedis("an ingress with both event stores", () => {
 
 const untilStatus = (eventId: string, status: string) =>
   until(async () => (await eventOf(pipeline.database, eventId))?.status === status);
-
-async function memoryOf(client: Redis): Promise<{ used: number }> {
-  const used = /used_memory:(\d+)/.exec(await client.info("memory"))?.[1];
-  return { used: Number(used) };
-}
