@@ -17,7 +17,6 @@ export const retentionConnections = 2;
 /** Two batches, a failure, the readiness check, reconciler, retention, and their leadership. */
 const BESIDES_HANDLERS = 8;
 
-/** Connections that the ledger's pool of a worker takes at most. */
 export function workerConnections(concurrency: number): number {
   return concurrency + BESIDES_HANDLERS;
 }
@@ -39,7 +38,6 @@ export async function checkConnections(
   );
 }
 
-/** Finds that one worker alone can need more connections than Postgres gives. */
 export function workerFinding(
   given: number,
   { worker }: Pick<Config, "worker">,
@@ -54,7 +52,6 @@ export function workerFinding(
   };
 }
 
-/** Connections that Postgres gives to those who are not superusers. */
 export async function connectionsGiven(pool: Pool): Promise<number> {
   return givenBy(await readServerFacts(pool));
 }
@@ -68,12 +65,10 @@ export interface ConnectionUse {
   readonly given: number;
   /** Where `given` comes from. */
   readonly limit: string;
-  /** Open connections by what holds them, most first. */
   readonly held: ReadonlyMap<string, number>;
   /** Pools of Millrace that hold a connection now, and connections that all of them may take. */
   readonly pools: number;
   readonly mayTake: number;
-  /** Open connections of other programs. */
   readonly others: number;
 }
 

@@ -32,11 +32,9 @@ import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
 
-/** Milliseconds that a delivery waits for a connection of the pool. */
 const CONNECTION_TIMEOUT_MS = 800;
 /** A queue that takes longer is down and probed, also where there is no other store. */
 const ENQUEUE_TIMEOUT_MS_MAX = 800;
-/** Milliseconds that the enqueueing of what was acknowledged may take at the end. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 type StoreName = "queue" | "ledger";
@@ -76,7 +74,6 @@ export class IngressStores {
   readonly #urls: StoreUrls;
   readonly #config: Config;
   readonly #watch: StoreWatch;
-  /** Milliseconds that a store has for a delivery. */
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;

@@ -11,7 +11,6 @@ import {
 import type { Finding } from "./check-database.ts";
 import { cliConnections } from "./connection-budget.ts";
 
-/** A ledger and its pool, which connects when it is used. */
 export interface ConnectedLedger {
   readonly pool: ReturnType<typeof createPool>;
   readonly ledger: Ledger;
@@ -50,7 +49,6 @@ export function sessionNeeded(who: string, variable: DatabaseVariable): Millrace
   return new MillraceError("session_needed", `Cannot start: ${detail}. ${fix}`);
 }
 
-/** The same for one who only looks. */
 export function sessionFinding(who: string, variable: DatabaseVariable): Finding {
   const toSet = variable === "DATABASE_URL" ? "DATABASE_SESSION_URL" : variable;
   return {

@@ -28,7 +28,6 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
     >
   >;
 
-/** Callbacks about the stores of a process. */
 export interface StoreWatch {
   readonly onError?: (cause: string, error: unknown) => void;
   /** Called after each try that found a server away. Default: `onError`. */
@@ -57,7 +56,6 @@ interface QueueSettings {
   readonly replicas?: number;
 }
 
-/** Roles that put events on the queue or take them from it. */
 const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
   ingress: true,
   worker: true,
@@ -128,7 +126,6 @@ async function urlOfQueues(urls: StoreUrls): Promise<string> {
   throw sessionNeeded("the queue", variable);
 }
 
-/** Waits until a connection that was just begun works. */
 async function firstAnswer(queues: Queues, withinMs: number): Promise<void> {
   const deadlineMs = performance.now() + withinMs;
   for (;;) {

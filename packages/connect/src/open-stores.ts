@@ -31,7 +31,6 @@ export interface Opening<Opened extends Stores = Stores> {
   close(): Promise<void>;
 }
 
-/** Roles that have both stores. An ingress may have one. */
 type FullRole = Exclude<QueueRole, "ingress">;
 
 /**
@@ -109,7 +108,6 @@ interface Connected {
 }
 
 interface ConnectedWorker extends Connected {
-  /** The retention's own pool, if it has one. */
   readonly aside: ConnectedLedger | undefined;
 }
 

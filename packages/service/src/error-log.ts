@@ -1,6 +1,5 @@
 import type { Logger } from "./logger.ts";
 
-/** Logs background errors, at most one line per cause and interval. */
 export type ErrorLog = (cause: string, error: unknown) => void;
 
 /**

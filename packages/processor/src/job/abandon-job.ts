@@ -46,7 +46,6 @@ export async function abandonJob(job: EventJob, reason: string, deps: AbandonDep
   if (answer === "failed") await reportAbandoned(key, job.event.type, reason, deps);
 }
 
-/** Calls the user's `onFailed` for an event that failed without an attempt. */
 export async function reportAbandoned(
   key: EventKey,
   type: string,

@@ -1,6 +1,5 @@
 import { settlesWithin, type FailedEvent, type OnFailed } from "@millrace/core";
 
-/** Milliseconds that calls in progress have when the processor closes. */
 const CLOSE_MS = 3_000;
 
 export interface FailureHook {

@@ -26,7 +26,6 @@ export function lost(random: () => number): JobResult {
   return { kind: "lost", afterMs: Math.round(min + (max - min) * random()) };
 }
 
-/** Hands back a job that did not begin, because of `reason`. */
 export function handedBack(reason: unknown, random: () => number): JobResult {
   const afterMs = Math.round(RESTART_DELAY_MS_MAX * random());
   return isMillraceError(reason) && reason.code === "shutting_down"

@@ -13,7 +13,6 @@ import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
 import type { AttemptLog } from "../handler/handler-log.ts";
 
-/** The part of a source's policy that decides about attempts. */
 export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | "bodyDedup">;
 
 export type ClaimedAttempt = Claim & { readonly kind: "claimed" };
@@ -136,7 +135,6 @@ function decideWait(
   );
 }
 
-/** The decision for an event whose last attempts died with their workers; no other begins. */
 export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
   return finalDecision(
     "attempts_exhausted",
