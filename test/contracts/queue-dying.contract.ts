@@ -82,7 +82,7 @@ export function queueDying(fixture: QueueFixture): void {
   describe("closing", () => {
     /** Starts workers of one job at a time, and waits until they have one. */
     async function workOn(queues: Queues, run: (job: EventJob) => Promise<JobResult>) {
-      await queues.enqueue([event("evt_1")]);
+      await fixture.queues.enqueue([event("evt_1")]);
       const runs: EventJob[] = [];
       const workers = queues.work({
         worker: quickWorker(),

@@ -15,21 +15,9 @@ export interface QueueServer {
 }
 
 /** What the contract's tests work with: queues of sources `acme` and `other`, fresh for each. */
-export interface QueueFixture {
-  readonly server: QueueServer;
-  readonly queues: Queues;
-  readonly notices: readonly QueueNotice[];
-  work(
-    run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
-    over?: Partial<WorkOptions>,
-  ): { runs: EventJob[]; abandoned: { job: EventJob; reason: string }[] };
-  stateOf(eventId: string): Promise<string | undefined>;
-  untilState(eventId: string, state: string): Promise<unknown>;
-  kinds(): string[];
-  alsoClose(queues: Queues): void;
-}
+export type QueueFixture = ReturnType<typeof useQueueFixture>;
 
-export function useQueueFixture(prepare: () => Promise<QueueServer>): QueueFixture {
+export function useQueueFixture(prepare: () => Promise<QueueServer>) {
   let server: QueueServer;
   let queues: Queues;
   let notices: QueueNotice[];
@@ -54,16 +42,20 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>): QueueFixtu
   const stateOf = async (eventId: string): Promise<string | undefined> =>
     (await queues.findJob(event(eventId)))?.state;
   return {
-    get server() {
+    get server(): QueueServer {
       return server;
     },
-    get queues() {
+    get queues(): Queues {
       return queues;
     },
-    get notices() {
+    get notices(): readonly QueueNotice[] {
       return notices;
     },
-    work: (run, over = {}) => {
+    /** Starts the workers, and keeps the runs that they are given. */
+    work: (
+      run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
+      over: Partial<WorkOptions> = {},
+    ) => {
       const runs: EventJob[] = [];
       const abandoned: { job: EventJob; reason: string }[] = [];
       queues.work({
@@ -76,10 +68,10 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>): QueueFixtu
       return { runs, abandoned };
     },
     stateOf,
-    untilState: (eventId, state) =>
+    untilState: (eventId: string, state: string) =>
       until(async () => (await stateOf(eventId)) === state, { what: `${eventId} ${state}` }),
-    kinds: () => notices.map((notice) => notice.kind),
-    alsoClose: (more) => void others.push(more),
+    kinds: (): string[] => notices.map((notice) => notice.kind),
+    alsoClose: (more: Queues) => void others.push(more),
   };
 }
 

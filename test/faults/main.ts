@@ -64,26 +64,9 @@ async function runOne(
   return report;
 }
 
-process.exit(
-  await main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return 2;
-  }),
-);
+type FaultsOptions = ReturnType<typeof readOptions>;
 
-export interface FaultsOptions {
-  readonly help: boolean;
-  readonly seed: number;
-  readonly minutes: number;
-  readonly rate: number;
-  readonly only: readonly string[];
-  readonly combinations: readonly { backend: BackendName; ack: AckName }[];
-  readonly drainMs: number;
-  readonly groups: boolean;
-  readonly json: string | undefined;
-}
-
-export const HELP = `npm run faults -- [options]
+const HELP = `npm run faults -- [options]
 
 Runs Millrace on real servers and processes, breaks them at random, heals them, and checks the invariants.
 
@@ -109,7 +92,7 @@ function needsName({ byName, setUp }: Fault): boolean {
 }
 
 /** @throws when an option is unknown or makes no sense. */
-export function readOptions(args: readonly string[]): FaultsOptions {
+function readOptions(args: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -178,3 +161,10 @@ function readFaults(text: string): readonly string[] {
   if (unknown.length > 0) throw new Error(`Cannot strike ${unknown.join(", ")}: no such fault`);
   return ids;
 }
+
+process.exit(
+  await main().catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return 2;
+  }),
+);

@@ -46,15 +46,13 @@ export async function sqlStates(pool: pg.Pool): Promise<string[]> {
   ];
 }
 
-export interface LockSpy {
-  names(): Promise<string[]>;
-}
+export type LockSpy = Awaited<ReturnType<typeof spyOnLocks>>;
 
 /**
  * Sees the names of advisory locks: in this database `hashtextextended` is a function that notes its
  * argument before it calls the real one. To be called before anything else connects.
  */
-export async function spyOnLocks(databaseUrl: string): Promise<LockSpy> {
+export async function spyOnLocks(databaseUrl: string) {
   const name = new URL(databaseUrl).pathname.slice(1);
   await queryOnce(
     databaseUrl,

@@ -123,13 +123,10 @@ async function handledBy(
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const MIGRATIONS = join("packages", "ledger", "migrations");
 
-interface NewerBuild extends Build {
-  readonly envelopeVersion: number;
-  remove(): Promise<void>;
-}
+type NewerBuild = Awaited<ReturnType<typeof createNewerBuild>>;
 
 /** Copies this build, and makes of it one that writes the next envelope, reads both, and has a migration more. */
-async function createNewerBuild(): Promise<NewerBuild> {
+async function createNewerBuild() {
   const scratch = await createScratch(REPOSITORY);
   const { root } = scratch;
   const envelopeVersion = ENVELOPE_VERSION + 1;
@@ -157,6 +154,7 @@ async function createNewerBuild(): Promise<NewerBuild> {
   return {
     bin: join(root, "apps", "cli", "bin", "millrace.mjs"),
     config: join(root, "test", "fixtures", "faults", "millrace.config.ts"),
+    /** The version of the job data that it writes. */
     envelopeVersion,
     remove: scratch.remove,
   };

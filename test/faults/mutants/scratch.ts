@@ -13,17 +13,12 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Edit } from "./mutants.ts";
 
-export interface Scratch {
-  readonly root: string;
-  /** Makes edits, and gives what undoes them. @throws when one does not apply. */
-  apply(edits: readonly Edit[]): Promise<() => Promise<void>>;
-  remove(): Promise<void>;
-}
+export type Scratch = Awaited<ReturnType<typeof createScratch>>;
 
 const LEFT_OUT = new Set(["node_modules", ".git", ".millrace", ".turbo", "coverage"]);
 
 /** Copies the repository as it was built. What npm has installed is linked, but for our own packages. */
-export async function createScratch(repository: string): Promise<Scratch> {
+export async function createScratch(repository: string) {
   const root = await mkdtemp(join(tmpdir(), "millrace-mutants-"));
   await cp(repository, root, {
     recursive: true,
@@ -32,7 +27,8 @@ export async function createScratch(repository: string): Promise<Scratch> {
   await linkPackages(join(repository, "node_modules"), join(root, "node_modules"));
   return {
     root,
-    apply: (edits) => apply(root, edits),
+    /** Makes edits, and gives what undoes them. @throws when one does not apply. */
+    apply: (edits: readonly Edit[]) => apply(root, edits),
     remove: () => rm(root, { recursive: true, force: true }),
   };
 }
