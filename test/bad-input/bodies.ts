@@ -22,7 +22,6 @@ const KEPT: readonly (readonly [Line, string, string, string])[] = [
   ],
 ];
 
-/** Lines 21 to 27 and 31 to 39: what a body may hold, and how it may be said to be encoded. */
 export function bodies(tests: LineTests, target: () => Target): void {
   tests.proves(21, "an empty body is answered 400", async () => {
     for (const request of [github("empty_1", ""), stripe(""), plain("a", "")]) {
@@ -114,7 +113,6 @@ export function bodies(tests: LineTests, target: () => Target): void {
   odd(tests, target);
 }
 
-/** Lines 33, 34 and 39: bodies without the shape that is expected. */
 function odd(tests: LineTests, target: () => Target): void {
   for (const [index, body] of ["null", "[]", '"x"', "5", "true"].entries()) {
     tests.proves(33, `the body ${body} is refused where the id is in it, else kept`, async () => {

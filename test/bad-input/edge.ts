@@ -32,7 +32,6 @@ const UNREADABLE: readonly (readonly [Line, string, string])[] = [
   [52, "one header of 100 kB", `x: ${"x".repeat(100_000)}\r\n\r\n`],
 ];
 
-/** Lines 49 to 54: what reaches the server before any source is asked. */
 export function edge(tests: LineTests, target: () => Target): void {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
     tests.proves(49, `${method} is answered 405`, async () => {

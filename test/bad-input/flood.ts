@@ -11,11 +11,9 @@ const ROUNDS_MAX = 6;
 /** What a timer of a busy machine may add to a single delivery. */
 const SLACK_MS = 20;
 
-/** Line 55: what a flood of bad signatures costs the others. */
 export function flood(tests: LineTests, target: () => Target): void {
   let count = 0;
 
-  /** The 99th percentile of good deliveries, one after the other, milliseconds. */
   async function p99(): Promise<number> {
     const took: number[] = [];
     while (took.length < GOOD) {

@@ -13,7 +13,6 @@ const THROWS: readonly (readonly [string, RegExp])[] = [
 ];
 const ERROR_BYTES_MAX = 8_192;
 
-/** Lines 59 and 60: what handlers may do. */
 export function handlers(tests: LineTests, target: () => Target): void {
   const of = (id: string, type: string) => stripe(stripeBody(id, { type, card: BODY_CANARY }));
 

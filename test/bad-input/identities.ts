@@ -4,7 +4,6 @@ import type { Line, LineTests } from "./lines.ts";
 import { github, plain, standard, stripe, stripeBody } from "./senders.ts";
 import type { Target } from "./target.ts";
 
-/** The value of `"id"` in a body, as JSON. Every one is refused 400. */
 const REFUSED: readonly (readonly [Line, string, string | undefined])[] = [
   [40, "an empty text", '""'],
   [40, "nothing", undefined],
@@ -29,7 +28,6 @@ const KEYS =
     " ",
   );
 
-/** Ids that are taken as they are; those of a line are all different events. */
 const TAKEN: readonly (readonly [Line, string, readonly string[]])[] = [
   [40, "blanks and numbers in text", ["  ", "-5", "05", "5.0", "true", "null"]],
   [41, "a zero and colons", ["0", "0:1", "a:b", "a:b:c", ":", "::"]],
@@ -48,7 +46,6 @@ const TAKEN: readonly (readonly [Line, string, readonly string[]])[] = [
 
 const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
 
-/** Lines 40 to 48: what an event is called. */
 export function identities(tests: LineTests, target: () => Target): void {
   for (const [line, title, id] of REFUSED) {
     tests.proves(line, `an id that is ${title} is answered 400`, async () => {

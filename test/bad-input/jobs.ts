@@ -15,7 +15,6 @@ const FORGED: readonly (readonly [string, unknown])[] = [
   ["another event's id", envelope("forged_other")],
 ];
 
-/** Lines 57 and 58: jobs that were edited or added by hand. */
 export function jobs(tests: LineTests, target: () => Target): void {
   const onQueue = <T>(use: (queue: Queue) => Promise<T>) =>
     withQueue(target().servers, "stripe", use);

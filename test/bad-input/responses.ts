@@ -4,13 +4,10 @@ export interface Response {
 }
 
 export interface Responses {
-  /** Final answers, in their order; those of 1xx are left out. */
   readonly all: readonly Response[];
-  /** Bytes that are no answer: what no server may send. */
   readonly rest: string;
 }
 
-/** Reads the answers of a connection. An answer that has not come whole is in `rest`. */
 export function readResponses(text: string): Responses {
   const all: Response[] = [];
   let rest = text;

@@ -6,7 +6,6 @@ import { withHeader } from "./wire.ts";
 
 const CREDENTIAL_CANARY = "CanaryCredent1al";
 
-/** Line 61: asked last, of everything that the other lines have left behind. */
 export function secrets(tests: LineTests, target: () => Target): void {
   tests.proves(61, "what a sender's credentials were is kept nowhere", async () => {
     const body = `{"type":"test.effect","card":"${BODY_CANARY}"}`;

@@ -26,7 +26,6 @@ const hex = (secret: string, body: Uint8Array) =>
 const bytesOf = (body: string | Uint8Array) =>
   typeof body === "string" ? Buffer.from(body) : body;
 
-/** GitHub: id and type in headers, the signature over the body. */
 export function github(
   id: string,
   body: string | Uint8Array,
@@ -44,7 +43,6 @@ export function github(
   };
 }
 
-/** Stripe: all in the body. Signed by Stripe's own library. */
 export function stripe(body: string, options: { atMs?: number } = {}): WireRequest {
   const timestamp = Math.floor((options.atMs ?? Date.now()) / 1_000);
   const header = new Stripe("sk_test_unused").webhooks.generateTestHeaderString({
@@ -59,7 +57,6 @@ export function stripeBody(id: unknown, more: Readonly<Record<string, unknown>> 
   return JSON.stringify({ id, type: "test.effect", ...more });
 }
 
-/** Standard Webhooks: the id in a header, signed. Signed by that project's own library. */
 export function standard(
   id: string,
   body: string,
@@ -78,7 +75,6 @@ export function standard(
   };
 }
 
-/** Standard Webhooks with whatever stands for a time, rightly signed. */
 export function standardAt(id: string, timestamp: string, body: string): WireRequest {
   const key = Buffer.from(SECRETS.standard.slice("whsec_".length), "base64");
   const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
@@ -93,7 +89,6 @@ export function standardAt(id: string, timestamp: string, body: string): WireReq
   };
 }
 
-/** The plain senders `a` and `a-b`: the id in the body, the signature over it. */
 export function plain(source: "a" | "a-b", body: string | Uint8Array): WireRequest {
   const bytes = bytesOf(body);
   return { source, body: bytes, headers: [["x-signature", hex(SECRETS[source], bytes)]] };

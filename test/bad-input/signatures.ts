@@ -29,7 +29,6 @@ const LISTS: readonly (readonly [Line, string, (signature: string) => string])[]
   [10, "300 signatures before the good one", (signature) => `${bad(300)}${signature}`],
 ];
 
-/** Lines 1 to 14: what stands for a signature and is none. */
 export function signatures(tests: LineTests, target: () => Target): void {
   for (const [line, title, change] of HUB_SIGNATURES) {
     tests.proves(line, `${title} is answered 401`, async () => {

@@ -12,9 +12,7 @@ const signedHead = () =>
   `webhook-signature: v1,${Buffer.alloc(32).toString("base64")}\r\n`;
 const IN_FLIGHT = "millrace_ingress_bytes_in_flight";
 
-/** Lines 28 to 30 and 56: bodies that are too long, too slow, or never come. */
 export function slowSenders(tests: LineTests, target: () => Target): void {
-  /** Says one thing over and over, until the other side ends the connection. */
   async function trickle(beginning: string, piece: string, everyMs: number): Promise<string> {
     const connection = await target().open();
     connection.write(beginning);

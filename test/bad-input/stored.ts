@@ -10,7 +10,6 @@ export interface EventState {
 
 type Key = [source: string, eventId: string];
 
-/** What the ledger and the queue hold. */
 export function createStored(database: Pool, { redisUrl }: ServerUrls) {
   const all = async (text: string, values: unknown[] = []) =>
     (await database.query(text, values)).rows;
@@ -45,7 +44,6 @@ export function createStored(database: Pool, { redisUrl }: ServerUrls) {
       );
       return row.count;
     },
-    /** Every event, as `source/id`, with the number of its effects. */
     events: (): Promise<readonly (EventState & { event: string; effects: number })[]> =>
       all(
         `select source || '/' || event_id as event, status, outcome, last_error,

@@ -13,7 +13,6 @@ import { toBytes, type WireRequest } from "./wire.ts";
 
 export type Target = Awaited<ReturnType<typeof startTarget>>;
 
-/** An ingress, a worker and a dashboard in processes of their own, and what was sent to them. */
 export async function startTarget(servers: TestServers) {
   const pipeline = await createPipeline(servers, VARIABLES, config);
   const [ingress, worker, dashboard] = await Promise.all([
@@ -34,7 +33,6 @@ export async function startTarget(servers: TestServers) {
     return reply;
   };
 
-  /** Delivers an event until it is answered something else than 503, and expects it to be accepted. */
   const deliver = async (request: WireRequest, eventId: string): Promise<void> => {
     taken.add(`${request.source}/${eventId}`);
     const reply = await until(async () => {
@@ -57,7 +55,6 @@ export async function startTarget(servers: TestServers) {
     answers,
     ask,
     deliver,
-    /** An event that was delivered, and whose job a test then spoiled: it may not have an effect. */
     isForged: (source: string, eventId: string) => void forged.add(`${source}/${eventId}`),
     metric,
     open: async () => {
@@ -65,12 +62,10 @@ export async function startTarget(servers: TestServers) {
       opened.push(made);
       return made;
     },
-    /** What a request is refused with: `401 invalid_signature`. */
     refusal: async (request: WireRequest | Uint8Array) => {
       const { status, code } = await ask(request);
       return `${status} ${code}`;
     },
-    /** Delivers an event, and waits until it is settled and the ledger has its very bytes. */
     take: async (request: WireRequest, eventId: string) => {
       await deliver(request, eventId);
       const state = await until(async () => {
@@ -81,7 +76,6 @@ export async function startTarget(servers: TestServers) {
       expect(kept?.equals(request.body)).toBe(true);
       return state;
     },
-    /** A good delivery on a fresh connection is accepted, and no byte of another is held. */
     stillWorks: async () => {
       const id = `alive_${(alive += 1)}`;
       await deliver(plain("a", JSON.stringify({ id, type: "test.effect" })), id);

@@ -18,7 +18,6 @@ const TIMES: readonly (readonly [string, () => string])[] = [
   ["twenty digits long", () => "1".repeat(20)],
 ];
 
-/** Lines 15 to 20: the time, replays, and what was signed. */
 export function timestamps(tests: LineTests, target: () => Target): void {
   for (const [title, time] of TIMES) {
     tests.proves(15, `a time that is ${title} is answered 401`, async () => {

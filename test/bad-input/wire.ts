@@ -4,7 +4,6 @@ export interface WireRequest {
   readonly body: Uint8Array;
   readonly method?: string;
   readonly path?: string;
-  /** Left out where the request is to have none. */
   readonly hasLength?: boolean;
 }
 
@@ -25,7 +24,6 @@ export function toDraft(request: WireRequest): Draft {
   };
 }
 
-/** The request with one header changed; undefined takes it away. */
 export function withHeader(
   request: WireRequest,
   name: string,
@@ -39,18 +37,15 @@ export function headerOf(request: WireRequest, name: string): string {
   return request.headers.find(([other]) => other === name)?.[1] ?? "";
 }
 
-/** A request in its parts, so that each can be changed before it is written. */
 export interface Draft {
   method: string;
   target: string;
   version: string;
   headers: [string, string][];
   body: Buffer;
-  /** How the body is framed; `none` leaves that to `headers`. */
   framing: { kind: "length" } | { kind: "chunked"; sizes: readonly number[] } | { kind: "none" };
 }
 
-/** Writes a request as bytes. Header values are latin1: one byte a character. */
 export function write(draft: Draft): Buffer {
   const headers = [...draft.headers];
   if (draft.framing.kind === "length") headers.push(["content-length", `${draft.body.length}`]);

@@ -4,7 +4,6 @@ import { scratchDatabase, type TestDatabase } from "../support/scratch-database.
 
 type Query = (text: string) => Promise<unknown[]>;
 
-// Plain JavaScript, as all of the bench is.
 const script = new URL("work.mjs", import.meta.url).href;
 const { checkWork } = (await import(script)) as {
   checkWork(query: Query, events: number, options?: { contended?: boolean }): Promise<void>;

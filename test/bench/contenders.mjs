@@ -57,7 +57,6 @@ export const graphile = {
 
 const roles = { ingress: role("ingress"), worker: role("worker"), figures: groupFigures };
 
-/** How many of the jobs that the workers ran shared a transaction with others. */
 async function groupFigures(workers) {
   let shared = 0;
   let jobs = 0;

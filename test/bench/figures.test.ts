@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-// Plain JavaScript, as all of the bench is.
 const at = (path: string) => new URL(path, import.meta.url).href;
 const { blocksOf } = (await import(at("pages/blocks.mjs"))) as {
   blocksOf(measured: unknown): Record<string, string>;

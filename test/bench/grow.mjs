@@ -19,7 +19,6 @@ function line(_, number) {
 const BODY = `'${HEAD},"note":"' || convert_from(substring(pool FROM
   (random() * ${POOL_BYTES - RANDOM_BYTES})::int + 1 FOR ${RANDOM_BYTES}), 'UTF8') || '"}}}'`;
 
-/** Fills the ledger with completed events and their bodies. */
 export async function growLedger(query, rows, onProgress) {
   for (let ago = 0; ago < DAYS; ago += 1) await makeDay(query, ago);
   await inChunks(rows, onProgress, async (count) => {

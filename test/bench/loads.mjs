@@ -47,7 +47,6 @@ export const LOADS = {
   },
 };
 
-/** What a handler does for the event of this id: `query` runs a statement in the event's transaction. */
 export async function handle(eventId, query) {
   const { before, statements } = LOADS[process.env.BENCH_LOAD ?? "insert"];
   const number = numberOf(eventId);

@@ -12,7 +12,6 @@ export function envOf(stores, contender, { concurrency = 20, load = "insert" } =
   };
 }
 
-/** Starts an ingress, if the contender has one, and so many workers, if it has those. */
 export async function startContender(contender, env, { processes = 1 } = {}) {
   const ingress = contender.ingress && (await contender.ingress(env));
   const workers = [];
@@ -34,7 +33,6 @@ export async function startContender(contender, env, { processes = 1 } = {}) {
 
 const sumOf = (items, valueOf) => items.reduce((sum, item) => sum + valueOf(item), 0);
 
-/** Posts events in a closed loop, for `seconds` or until there are `count`. */
 export async function postClosed(env, url, { seconds = 3_600, count = Infinity }) {
   const args = [url, seconds, CONNECTIONS, count].map(String);
   return await whenDone(await start("load.mjs", args, env));
@@ -50,7 +48,6 @@ async function whenDone(load) {
   return load.message;
 }
 
-/** Microseconds of CPU that each process took for an event, between two readings of `cpuMs`. */
 function cpuUsOf(before, after, events) {
   return Object.fromEntries(
     Object.entries(after).map(([name, ms]) => [name, ((ms - before[name]) * 1e3) / events]),
@@ -114,7 +111,6 @@ export async function measureDrain(stores, contender, options) {
   };
 }
 
-/** Deliveries that an ingress acknowledges in a closed loop; all of them must be stored. */
 export async function measureIngress(stores, contender, { seconds, warmUpSeconds = 1 }) {
   const env = envOf(stores, contender);
   const running = await startContender({ ...contender, worker: undefined }, env);

@@ -63,7 +63,6 @@ function parentOf(pid) {
   return stat && Number(stat[1]);
 }
 
-/** User and system time of a process from /proc, in ticks of 10 ms; 0 where there is no /proc. */
 export function cpuMs(pid) {
   const stat = readStat(pid);
   return stat === undefined ? 0 : (Number(stat[11]) + Number(stat[12])) * 10;

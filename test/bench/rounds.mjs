@@ -1,6 +1,5 @@
 import { median, spread } from "./statistics.mjs";
 
-/** Measures each contender once a round, one after another, so that a slow minute affects all. */
 export async function inTurn(contenders, rounds, measure) {
   const results = Object.fromEntries(contenders.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round += 1) {
@@ -72,13 +71,11 @@ export function printTable(result) {
   if (result.note !== undefined) console.log(result.note);
 }
 
-/** A median with the lowest and the highest, such as `1.20 (1.10–1.30)`. */
 export function rangeText({ middle, least, most }, digits) {
   const text = (value) => value.toFixed(digits);
   return least === most ? text(middle) : `${text(middle)} (${text(least)}–${text(most)})`;
 }
 
-/** @param {Record<string, any>} row */
 export function cpuText({ cpu, cpuUs }) {
   const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);
   const total = rounded(cpu.middle);

@@ -53,7 +53,6 @@ describeOnRedis("the bench", () => {
   });
 });
 
-/** Runs the bench; what it said is there if it failed. */
 async function run(args: string[]): Promise<{ code: number; said?: string }> {
   const child = spawn(process.execPath, [RUN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";

@@ -10,7 +10,6 @@ export interface Answer {
   readonly text: string;
 }
 
-/** What takes a delivery: bare `receive()`, the ingress's hot route, or a framework's adapter. */
 export interface Adapter {
   send(request: {
     source: string;
@@ -29,7 +28,6 @@ export type OpenAdapter = (deps: {
   notify: Notify;
 }) => Promise<Adapter>;
 
-/** An adapter before a store in memory, opened anew for each test. */
 export interface AdapterFixture {
   store: MemoryStore;
   adapter: Adapter;

@@ -3,20 +3,15 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { plainConfig, SECRETS, signed } from "../intake/plain-config.ts";
 import { until } from "../support/until.ts";
 
-/** One or two real event stores, and a look into what they keep. */
 export interface EventStores {
   readonly stores: ReceiverDeps["stores"];
   readonly ack: "queue" | "ledger";
-  /** The bytes that are kept of an event of `plain`, in whichever store. */
   bodyOf(eventId: string): Promise<string | undefined>;
-  /** How many deliveries with another body are noted of an event; undefined without a ledger. */
   conflictsOf?(eventId: string): Promise<number>;
-  /** What each delivery after the first was, oldest first; undefined without a ledger. */
   repeatsOf?(eventId: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What every event store must do, by itself or in place of another. */
 export function eventStoresContract(title: string, open: () => Promise<EventStores>): void {
   describe(`an event that is put into ${title}`, () => {
     let opened: EventStores;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { codeOf, useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every adapter must answer when the store that it has fails, hangs or refuses. */
 export function failingStoreContract(title: string, open: OpenAdapter): void {
   describe(`a delivery by ${title} to a store that fails`, () => {
     const it = useAdapter(open);
@@ -45,7 +44,6 @@ export function failingStoreContract(title: string, open: OpenAdapter): void {
         .toMatchObject([{ store: "queue", events: 1 }]);
     });
 
-    /** Three deliveries behind a call that is held for so long; gives what they shared. */
     async function behindHeldCall(turn: number, heldMs: number): Promise<readonly number[]> {
       let open_ = () => {};
       it.store.before = () => new Promise<void>((resolve) => (open_ = resolve));

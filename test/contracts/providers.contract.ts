@@ -15,7 +15,6 @@ const SECRETS = Object.fromEntries(
   Object.entries(SOURCES).map(([name, { provider }]) => [name, provider.generateSecret()]),
 );
 
-/** What every adapter must do for providers that are more than a signed JSON body by POST. */
 export function providersContract(title: string, open: OpenAdapter): void {
   describe(`a provider of its own ways by ${title}`, () => {
     let store: MemoryStore;

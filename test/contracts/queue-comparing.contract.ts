@@ -5,7 +5,6 @@ import { COMPLETED, RETRY, type QueueFixture } from "./queue-fixture.ts";
 
 const FAILED = { kind: "failed", code: "handler_failed", message: "broken" } as const;
 
-/** What the reconciler asks of the queues. */
 export function queueComparing(fixture: QueueFixture): void {
   const { work, untilState } = fixture;
 

@@ -5,7 +5,6 @@ import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { COMPLETED, untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
-/** Workers that die, lose a lock or close leave no job behind. */
 export function queueDying(fixture: QueueFixture): void {
   const { work, stateOf, untilState, kinds } = fixture;
 
@@ -80,7 +79,6 @@ export function queueDying(fixture: QueueFixture): void {
   });
 
   describe("closing", () => {
-    /** Starts workers of one job at a time, and waits until they have one. */
     async function workOn(queues: Queues, run: (job: EventJob) => Promise<JobResult>) {
       await fixture.queues.enqueue([event("evt_1")]);
       const runs: EventJob[] = [];

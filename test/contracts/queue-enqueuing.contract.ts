@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { event } from "../support/queue-fixture.ts";
 import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
-/** What is answered for an event that the queue has had before. */
 export function queueEnqueuing(fixture: QueueFixture): void {
   const { work, untilState } = fixture;
   const another = Buffer.from('{"another":"body"}');

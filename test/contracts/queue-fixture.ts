@@ -8,13 +8,11 @@ export interface QueueServer {
   readonly url: string;
   open(sources: readonly string[], notify: (notice: QueueNotice) => void): Promise<Queues>;
   stealLock(queue: string, jobId: string): Promise<void>;
-  /** Connections that the server counts, without the one that asks. */
   connections(): Promise<number>;
   clear(): Promise<void>;
   release(): Promise<void>;
 }
 
-/** What the contract's tests work with: queues of sources `acme` and `other`, fresh for each. */
 export type QueueFixture = ReturnType<typeof useQueueFixture>;
 
 export function useQueueFixture(prepare: () => Promise<QueueServer>) {
@@ -51,7 +49,6 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>) {
     get notices(): readonly QueueNotice[] {
       return notices;
     },
-    /** Starts the workers, and keeps the runs that they are given. */
     work: (
       run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
       over: Partial<WorkOptions> = {},
@@ -85,7 +82,6 @@ export const RETRY: JobResult & { kind: "retry" } = {
   recorded: false,
 };
 
-/** A run that ends when its signal aborts, and leaves its job for later. */
 export function untilAborted(job: EventJob): Promise<JobResult> {
   return new Promise((resolve) => {
     const end = () => resolve({ kind: "lost", afterMs: 60_000 });

@@ -3,7 +3,6 @@ import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
-/** What the intake reads of how full the queues are. */
 export function queuePressure(fixture: QueueFixture): void {
   const { work, untilState } = fixture;
 

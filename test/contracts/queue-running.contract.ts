@@ -4,7 +4,6 @@ import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { COMPLETED, RETRY, untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
-/** What goes in is run once, whatever it is called, and can be looked at and steered. */
 export function queueRunning(fixture: QueueFixture): void {
   const { work, stateOf, untilState } = fixture;
 

@@ -4,7 +4,6 @@ import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { COMPLETED, RETRY, type QueueFixture } from "./queue-fixture.ts";
 
-/** A job ends, fails or is retried as its settlement says. */
 export function queueSettling(fixture: QueueFixture): void {
   const { work, untilState, kinds } = fixture;
 

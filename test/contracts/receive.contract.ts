@@ -4,7 +4,6 @@ import { SECRET, signed } from "../intake/plain-config.ts";
 import { SIGNATURE, sign } from "../intake/plain-provider.ts";
 import { useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every adapter must do with a delivery that is verified. */
 export function receiveContract(title: string, open: OpenAdapter): void {
   describe(`a delivery by ${title}`, () => {
     const it = useAdapter(open);

@@ -3,7 +3,6 @@ import { SECRET } from "../intake/plain-config.ts";
 import { SIGNATURE, sign } from "../intake/plain-provider.ts";
 import { codeOf, useAdapter, type OpenAdapter } from "./adapter-fixture.ts";
 
-/** What every adapter must refuse, and how. */
 export function refuseContract(title: string, open: OpenAdapter): void {
   describe(`what is no delivery, by ${title}`, () => {
     const it = useAdapter(open);
@@ -92,7 +91,6 @@ export function refuseContract(title: string, open: OpenAdapter): void {
   });
 }
 
-/** What an adapter must refuse that reads bodies itself; bare `receive()` is given them. */
 export function refuseBodyContract(title: string, open: OpenAdapter): void {
   describe(`a body that is refused unread, by ${title}`, () => {
     const it = useAdapter(open);

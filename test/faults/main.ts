@@ -91,7 +91,6 @@ function needsName({ byName, setUp }: Fault): boolean {
   return byName === true || setUp !== undefined;
 }
 
-/** @throws when an option is unknown or makes no sense. */
 function readOptions(args: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],

@@ -1,11 +1,9 @@
-/** A source of chance that gives the same again for the same seed. */
 export interface Random {
   next(): number;
   between(least: number, most: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];
-  /** Another source, so that what draws from it does not depend on who else draws. */
   fork(): Random;
 }
 

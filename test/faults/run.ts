@@ -35,7 +35,6 @@ export interface Report {
   readonly faultsMs: number;
   readonly totals: Totals;
   readonly findings: readonly Finding[];
-  /** Each fault: how often it was scheduled, and how often it struck. */
   readonly faults: readonly { id: string; title: string; scheduled: number; struck: number }[];
   readonly folder: string | undefined;
   readonly ok: boolean;
@@ -49,7 +48,6 @@ const MEASURED_RATE_MAX = 25;
 /** Longer than others may take then, so that whoever waits for a handler that hangs is too late. */
 const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
-/** Warms up, strikes, heals, drains, and checks the invariants. */
 export async function runFaults(options: RunOptions): Promise<Report> {
   const { seed, backend, ack, groups = true, say } = options;
   const random = createRandom(seed);
@@ -73,7 +71,6 @@ export async function runFaults(options: RunOptions): Promise<Report> {
   }
 }
 
-/** The set-up that the named faults need. @throws when they need several. */
 function setUpOf(only: readonly string[]): SetUp {
   const needed = FAULTS.filter((fault) => narrow(fault, only).length > 0).flatMap(
     ({ setUp = [] }) => setUp,
@@ -92,7 +89,6 @@ function chosen({ only, backend, ack, groups = true }: RunOptions, setUp: SetUp)
   return possible.flatMap((fault) => narrow(fault, only));
 }
 
-/** A fault with those of its ways that are wanted: by its id all of them. */
 function narrow(fault: Fault, only: readonly string[]): Fault[] {
   if (only.includes(fault.id)) return [fault];
   const wanted = (ways: Fault["ways"] = {}) =>

@@ -24,7 +24,6 @@ export function useFaultTests(): typeof startFaultTest {
   };
 }
 
-/** A test environment with senders at work, for a test that strikes by itself. */
 export async function startFaultTest(
   options: EnvironmentOptions,
   { rate = 40 }: { rate?: number } = {},
@@ -52,7 +51,6 @@ export async function startFaultTest(
         },
         { withinMs: 60_000, what: `${id} ${status}` },
       ),
-    /** Heals, drains, and expects every invariant to hold, isolation among them where it was measured. */
     expectInvariants: async ({ stretches }: { stretches?: Stretches } = {}) => {
       await environment.heal();
       const found = await check(await load.settle({ withinMs: 180_000, stretches }));

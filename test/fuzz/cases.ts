@@ -2,7 +2,6 @@ import { BODY_CANARY, github, plain, standard, stripe } from "../bad-input/sende
 import { toDraft, write, type Draft, type WireRequest } from "../bad-input/wire.ts";
 import { createRandom, type Random } from "../faults/random.ts";
 
-/** An event that was rightly signed; no other may ever be accepted. */
 export interface SignedEvent {
   readonly source: string;
   readonly eventId: string;
@@ -13,13 +12,10 @@ export interface FuzzCase {
   readonly name: string;
   readonly segments: readonly Buffer[];
   readonly signed: readonly SignedEvent[];
-  /** The answers to wait for: each request is accepted. 0 where the bytes are no longer a request. */
   readonly answers: number;
-  /** Whether our side is reset as soon as all was sent. */
   readonly resets: boolean;
 }
 
-/** Makes case `index` of a run; the same again for the same seed. */
 export function makeCase(seed: number, index: number): FuzzCase {
   const random = createRandom(seed * 1_000_003 + index);
   const draw = (part: number) => drawRequest(random, `fuzz_${seed}_${index}_${part}`);
@@ -31,7 +27,6 @@ interface Drawn {
   readonly event: SignedEvent;
 }
 
-/** A rightly signed request of a source drawn at random, for an event of its own. */
 function drawRequest(random: Random, eventId: string): Drawn {
   const type = "fuzz.thing";
   const filling = random.pick(["", "é\u0000🦄", "x".repeat(random.between(0, 20_000)), "\\ud800"]);
@@ -48,7 +43,6 @@ function drawRequest(random: Random, eventId: string): Drawn {
   return { draft, event: { source: request.source, eventId, body: draft.body } };
 }
 
-/** Requests in another form of HTTP, one behind the other on a connection. */
 function keep(random: Random, draw: (part: number) => Drawn): FuzzCase {
   const count = random.chance(0.7) ? 1 : random.between(2, 5);
   const drawn = Array.from({ length: count }, (_, part) => draw(part));
@@ -66,7 +60,6 @@ function keep(random: Random, draw: (part: number) => Drawn): FuzzCase {
   };
 }
 
-/** A request whose bytes are changed once or twice, maybe with another one behind it. */
 function spoil(random: Random, draw: (part: number) => Drawn): FuzzCase {
   const [one, other] = [draw(0), draw(1)];
   const names = Array.from({ length: random.between(1, 2) }, () => random.pick(Object.keys(RAW)));
@@ -84,7 +77,6 @@ function spoil(random: Random, draw: (part: number) => Drawn): FuzzCase {
   };
 }
 
-/** Cuts bytes into up to six segments, anywhere. */
 function split(bytes: Buffer, random: Random): readonly Buffer[] {
   if (random.chance(0.5)) return [bytes];
   const cuts = Array.from({ length: random.between(1, 5) }, () => random.between(0, bytes.length));
@@ -100,7 +92,6 @@ const text = (random: Random, from: string, length: number) =>
 const noise = (random: Random, length: number) =>
   Buffer.from(Array.from({ length }, () => random.between(0, 255)));
 
-/** Changes after which the request is what it was. */
 const KEEPING: Readonly<Record<string, (draft: Draft, random: Random) => void>> = {
   nothing: () => {},
   "header names in any case": (draft, random) => {
@@ -152,7 +143,6 @@ const inHead = (bytes: Buffer, random: Random) =>
 const insert = (bytes: Buffer, at: number, more: Buffer) =>
   Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at)]);
 
-/** Changes of the bytes themselves: nobody can say what the server makes of them. */
 const RAW: Readonly<Record<string, (bytes: Buffer, random: Random, other: Buffer) => Buffer>> = {
   "bytes flipped": (bytes, random) => {
     const copy = Buffer.from(bytes);

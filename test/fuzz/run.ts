@@ -13,9 +13,7 @@ import { makeCase, type FuzzCase, type SignedEvent } from "./cases.ts";
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** So many cases, which the seed makes, or as many as fit into milliseconds. */
   readonly length: { readonly cases: number } | { readonly ms: number };
-  /** Milliseconds within which a case is answered or its connection ended. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
 }
@@ -24,7 +22,6 @@ export interface FuzzReport {
   readonly cases: number;
   readonly answers: Readonly<Record<string, number>>;
   readonly accepted: number;
-  /** What is wrong, with the bytes that showed it; empty when all is well. */
   readonly findings: readonly string[];
 }
 
@@ -35,7 +32,6 @@ const GROWTH_BYTES_MAX = 32 * 1024 * 1024;
 /** How long what may be half a request is waited for before our side is closed. */
 const QUIET_MS = 60;
 
-/** Sends what no sender should to an ingress, on Postgres alone: its ledger shows every byte it took. */
 export async function runFuzz(databaseUrl: string, options: FuzzOptions): Promise<FuzzReport> {
   const pipeline = await createPipeline({ databaseUrl }, VARIABLES, config);
   try {
@@ -163,7 +159,6 @@ function play(
   });
 }
 
-/** What is wrong with the answers to a case. */
 function judge({ answers }: FuzzCase, all: readonly Response[], rest: string): readonly string[] {
   const statuses = all.map(({ status }) => status);
   // A 503 is an answer, and the sender retries; the ledger shows whether it kept its word.

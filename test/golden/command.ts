@@ -15,7 +15,6 @@ export async function commands(): Promise<string[]> {
   return lines;
 }
 
-/** `millrace send --count <> 1`: a flag, whether it takes a value, its choices and its default. */
 function flags(command: string, help: string): string[] {
   const entries = section(help, "Options").split(/\n(?= {2}-)/);
   return entries.flatMap((entry) => {
@@ -32,7 +31,6 @@ function section(help: string, title: string): string {
   return new RegExp(`^${title}:\\n((?: {2}.*\\n)+)`, "m").exec(`${help}\n`)?.[1] ?? "";
 }
 
-/** What command lines exit with. The third of a line is the environment that differs. */
 export async function exitCodes(env: Readonly<Record<string, string>>): Promise<string[]> {
   const away = { ...env, DATABASE_URL: "postgres://127.0.0.1:1/none" };
   const lines: readonly (readonly [args: string, env: Readonly<Record<string, string>>])[] = [

@@ -6,7 +6,6 @@ async function lines(pool: pg.Pool, query: string): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-/** Tables, views and their columns. The days of the bodies' partitions are left out. */
 export function columns(pool: pg.Pool): Promise<string[]> {
   return lines(
     pool,

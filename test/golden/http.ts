@@ -11,7 +11,6 @@ interface Operation {
   readonly responses: object;
 }
 
-/** An OpenAPI document without its prose: each parameter, request, answer and field is a line of JSON. */
 export function operations({ paths, components }: Document): string[] {
   const json = (part: unknown) =>
     JSON.stringify(part, (name, value) =>
@@ -43,7 +42,6 @@ export async function answer(request: string, url: string, init?: RequestInit): 
   return [`${request} ${response.status}`, ...body.map((field) => `  ${field}`)];
 }
 
-/** The fields of an answer, one a line, with the types that its values have. */
 export function valueFields(value: unknown, at = ""): string[] {
   if (Array.isArray(value)) {
     return value.length === 0 ? [`${at}[]`] : valueFields(value[0], `${at}[]`);

@@ -5,7 +5,6 @@ export async function keys(redis: Redis): Promise<string[]> {
   return await Promise.all(names.map(async (name) => `${name} ${await redis.type(name)}`));
 }
 
-/** A job as Redis has it, one field a line. Times are replaced by their names. */
 export async function job(redis: Redis, key: string): Promise<string[]> {
   const hash = await redis.hgetall(key);
   if (hash["data"] === undefined) return [`${key} is not there`];
@@ -21,7 +20,6 @@ export async function job(redis: Redis, key: string): Promise<string[]> {
   ];
 }
 
-/** Event ids that the job id depends upon, each for another reason. */
 export const EVENT_IDS = [
   "evt_1",
   "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W",

@@ -1,9 +1,7 @@
 import { ChildProcess } from "node:child_process";
 import { Server, Socket } from "node:net";
 
-/** What keeps this process alive: how many of each kind, and the servers, sockets, and children among them. */
 export interface ActiveResources {
-  /** By the kinds of `process.getActiveResourcesInfo()`, such as `TCPServerWrap` and `Timeout`. */
   readonly counts: ReadonlyMap<string, number>;
   readonly handles: ReadonlySet<unknown>;
 }

@@ -3,7 +3,6 @@ import { describeOnRedis, startRedis, type TestRedis } from "./redis.ts";
 import { migratedDatabase } from "./scratch-database.ts";
 import type { ServerUrls } from "./server-urls.ts";
 
-/** The servers of one suite: a database of its own and, on the Redis backend, a Redis. */
 export interface TestServers extends ServerUrls {
   readonly redis: TestRedis | undefined;
   release(): Promise<void>;
@@ -22,13 +21,11 @@ export function onEachBackend(title: string, suite: Suite): void {
   describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
-/** Runs a suite on Redis or, where there is no redis-server, on Postgres alone. */
 export function onOneBackend(title: string, suite: Suite): void {
   if (inject("hasRedis")) describeOnRedis(title, () => suite(() => onRedis(), "redis"));
   else describe(`${title}, on Postgres alone`, () => suite(onPostgres, "postgres"));
 }
 
-/** Opens what releases these servers when it is closed. Where it cannot be opened, they are released. */
 export async function openOn<T>(servers: TestServers, open: () => Promise<T>): Promise<T> {
   try {
     return await open();

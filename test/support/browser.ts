@@ -1,12 +1,10 @@
 import { chromium, type Browser, type BrowserContextOptions } from "playwright-core";
 import { describe, expect, inject } from "vitest";
 
-/** `describe` where there is a Chromium; the run says loudly when there is none. */
 export function describeInBrowser(title: string, suite: () => void): void {
   describe.skipIf(inject("chromium") === undefined)(`${title} (needs chromium)`, suite);
 }
 
-/** A Chromium of the file's own, which speaks to nobody but the page it is shown. */
 export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: inject("chromium") ?? "",
@@ -19,7 +17,6 @@ export async function openBrowser(): Promise<Browser> {
 
 export type Tab = Awaited<ReturnType<typeof openTab>>;
 
-/** Opens a tab with a profile of its own on a dashboard, and notes what goes wrong in it. */
 export async function openTab(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({
     ...{ baseURL: url, locale: "en-GB", timezoneId: "UTC" },
@@ -40,7 +37,6 @@ export async function openTab(browser: Browser, url: string, options: BrowserCon
   });
   return {
     page,
-    /** Fails when anything was thrown, logged as an error, or asked of another host. */
     expectQuiet: () => expect(troubles).toEqual([]),
     close: () => context.close(),
   };

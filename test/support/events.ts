@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { bodyHash, type EventJob, type EventKey, type IncomingEvent } from "@millrace/core";
 
-/** An event as the ingress would have it: with an id of its own, and the hash of its body. */
 export function anEvent(over: Partial<IncomingEvent> = {}): IncomingEvent {
   const eventId = over.eventId ?? `evt_${randomUUID()}`;
   const body = over.body ?? Buffer.from(JSON.stringify({ id: eventId, amount: 4200 }));

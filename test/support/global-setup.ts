@@ -13,17 +13,11 @@ const BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrom
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The run's own Postgres; use `scratchDatabase()`. */
     postgresUrl: string;
-    /** A folder that goes with the run. */
     folder: string;
-    /** Whether this machine has a redis-server; use `describeOnRedis`. */
     hasRedis: boolean;
-    /** Whether this machine has a PgBouncer; use `describeBehindPgbouncer`. */
     hasPgbouncer: boolean;
-    /** Whether this machine has the programs of a Postgres server; use `describeOnStandby`. */
     hasPostgresPrograms: boolean;
-    /** Where this machine has a Chromium; use `describeInBrowser`. */
     chromium: string | undefined;
   }
 }

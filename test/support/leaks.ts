@@ -5,7 +5,6 @@ import { activeResources, untilReleased, type ActiveResources } from "./active-r
 // a server, connection, child process, or timer that a file leaves behind: it disturbs later files.
 interface Shared {
   readonly unhandled: unknown[];
-  /** What the last file left that was checked. */
   settled: ActiveResources | undefined;
 }
 

@@ -18,7 +18,6 @@ export type GuardedServers = Awaited<ReturnType<typeof startGuardedServers>>;
 
 const passwordOf = (name: string) => `the-password-of-${name}`;
 
-/** Starts servers on which each role has a login of its own; roles are the whole server's. */
 export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
   const [postgres, redis] = await Promise.all([
     startPostgres(),
@@ -26,7 +25,6 @@ export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
   ]);
   const redisUrl = (user: RedisUser) => redis && redisUrlOf(redis, user);
   return {
-    /** As a superuser. */
     postgres,
     databaseUrl: (login: Login) => {
       const url = new URL(postgres.url);
@@ -35,7 +33,6 @@ export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
       return url.href;
     },
     redisUrl,
-    /** Runs roles.sql, as the compose file does before and after a migration. */
     grant: async (handlerSchemas: string) => {
       const logins = ["owner", "ingress", "worker", "retention", "dashboard"];
       const passwords = logins.map(
@@ -44,7 +41,6 @@ export async function startGuardedServers({ onRedis }: { onRedis: boolean }) {
       const schemas = `SET millrace.handler_schemas = '${handlerSchemas}';`;
       await queryOnce(postgres.url, `${schemas}\n${await readRolesSql()}\n${passwords.join("\n")}`);
     },
-    /** What Redis refused since it was last asked, a line each. */
     refusedByRedis: () =>
       withRedis(redisUrl("admin") ?? "", async (client) => {
         const entries = (await client.call("ACL", "LOG")) as string[][];

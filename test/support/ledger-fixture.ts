@@ -28,12 +28,9 @@ export async function openTestLedger(options: LedgerOptions & { max?: number; ur
   return {
     url: database.url,
     ledger: createLedger({ pool }, options),
-    /** The ledger's own. */
     pool,
-    /** Asks over connections that the ledger does not have. */
     ask: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await aside.query<Row>(text, values)).rows,
-    /** A connection of its own, for a transaction that a test holds open. */
     connect: () => aside.connect(),
     close: async () => {
       await Promise.all([pool.end(), aside.end()]);
@@ -80,7 +77,6 @@ export async function statusOf(test: TestLedger, event: EventKey): Promise<strin
 
 export const handled = () => Promise.resolve("handled" as const);
 
-/** Claims an event, unless it is claimed, and completes it by an attempt that does nothing. */
 export async function complete(
   ledger: Ledger,
   event: EventJob["event"],

@@ -3,7 +3,6 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
-/** A mail server that takes every mail, and remembers it. */
 export async function startMailServer() {
   const taken: { to: string; messageId: string | undefined }[] = [];
   const onData: SMTPServerOptions["onData"] = (stream, { envelope }, done) => {

@@ -2,7 +2,6 @@ async function readLines(url: string): Promise<readonly string[]> {
   return (await (await fetch(`${url}/metrics`)).text()).split("\n");
 }
 
-/** The value of a line of a role's metrics, by how the line begins; undefined without such a line. */
 export async function readMetric(url: string, beginning: string): Promise<number | undefined> {
   const line = (await readLines(url)).find((each) => each.startsWith(beginning));
   return line === undefined ? undefined : Number(line.split(" ").at(-1));

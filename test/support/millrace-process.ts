@@ -8,7 +8,6 @@ export type MillraceProcess = Awaited<ReturnType<typeof startRole>>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a command runs: another one than this repository's, its folder, and its user. */
 export interface ProcessOptions {
   readonly bin?: string;
   readonly args?: readonly string[];
@@ -20,7 +19,6 @@ export interface ProcessOptions {
   readonly ipc?: boolean;
 }
 
-/** Starts a role in a process of its own, so that a test can kill it, and waits until it listens. */
 export async function startRole(
   role: string,
   env: Environment,
@@ -44,10 +42,8 @@ export async function startRole(
   return {
     pid: child.pid ?? -1,
     url,
-    /** All that it printed. */
     output,
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
-    /** Waits for the end; gives the exit code, if any. */
     exited,
     end: (signal: NodeJS.Signals = "SIGKILL") => {
       child.kill(signal);
@@ -56,7 +52,6 @@ export async function startRole(
   };
 }
 
-/** Runs a command to its end; `bin` is that of another build. */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
@@ -80,7 +75,6 @@ export function launch(
   return { child, output: () => chunks.join("") };
 }
 
-/** Starts a program with pipes for its output and, by default, a channel for its messages. */
 export function spawnProgram(
   command: string,
   args: readonly string[],

@@ -11,7 +11,6 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 export type PageProject = Awaited<ReturnType<typeof createPageProject>>;
 
-/** Writes files by their paths into a new project that can import what this repository has installed. */
 export async function createPageProject(files: ReadonlyMap<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), "millrace-page-"));
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));

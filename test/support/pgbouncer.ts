@@ -11,7 +11,6 @@ export type TestPgbouncer = Awaited<ReturnType<typeof startPgbouncer>>;
 
 interface PgbouncerOptions {
   readonly poolMode?: "transaction" | "session";
-  /** Connections to Postgres at most, for each user and database. Default 20, as PgBouncer's own. */
   readonly poolSize?: number;
   readonly settings?: Readonly<Record<string, string | number>>;
   readonly users?: readonly string[];
@@ -35,7 +34,6 @@ function requirePath(): string {
   return path;
 }
 
-/** Starts a PgBouncer before one Postgres, as an ordinary user who trusts everybody. */
 export async function startPgbouncer(databaseUrl: string, options: PgbouncerOptions = {}) {
   const path = requirePath();
   const folder = await mkdtemp(join(tmpdir(), "millrace-pgbouncer-"));
@@ -66,9 +64,7 @@ export async function startPgbouncer(databaseUrl: string, options: PgbouncerOpti
     get pid(): number {
       return server.pid;
     },
-    /** Another URL of the same Postgres by way of the pooler; its user is one of `users`. */
     urlOf,
-    /** Asks its console: `SHOW POOLS`, `RELOAD`. */
     ask,
     kill: () => server.end(),
     restart: async () => {

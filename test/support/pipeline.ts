@@ -67,21 +67,17 @@ export async function createPipeline(
   const ends: (() => Promise<unknown>)[] = [];
   return {
     database,
-    /** What commands beside the roles are given. */
     env: env as Readonly<Record<string, string>>,
-    /** Starts a role in a process of its own: to kill it, to signal it, or to read its log. */
     start: async (role: RoleName, more: Variables = {}) => {
       const started = await startRole(role, { ...env, ...more });
       ends.push(() => started.end());
       return started;
     },
-    /** Starts a role in this process, which takes a tenth of the time. */
     startInProcess: async (role: RoleName, more: Variables = {}, options: RoleOptions = {}) => {
       const started = await startInProcess(role, config, { ...env, ...more }, options);
       ends.push(() => started.close());
       return started;
     },
-    /** Ends what was started and closes the pool. */
     stop: async () => {
       await Promise.all(ends.map((end) => end()));
       await database.end();
@@ -95,11 +91,9 @@ interface StackOptions {
   readonly env?: Variables;
   readonly config?: unknown;
   readonly dashboard?: RoleOptions;
-  /** False where a suite starts workers of its own. */
   readonly worker?: boolean;
 }
 
-/** A running ingress, dashboard and worker, on servers that `close` releases. */
 export async function startStack(
   prepare: () => Promise<TestServers>,
   { env, config, dashboard: options, worker = true }: StackOptions = {},
@@ -128,7 +122,6 @@ interface PostedEvent {
   readonly body?: string;
 }
 
-/** Posts an event until it is answered something else than 503, as senders do. */
 export async function post(ingressUrl: string, event: PostedEvent) {
   return await until(async () => {
     const answer = await postOnce(ingressUrl, event);
@@ -136,7 +129,6 @@ export async function post(ingressUrl: string, event: PostedEvent) {
   });
 }
 
-/** Posts an event as a Standard Webhooks sender does, signed by that project's own library. */
 export async function postOnce(ingressUrl: string, event: PostedEvent) {
   const source = event.source ?? "acme";
   const body = event.body ?? JSON.stringify({ type: event.type, data: event.data ?? {} });

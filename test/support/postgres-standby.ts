@@ -24,14 +24,12 @@ export function postgresProgramsPath(): string | undefined {
 export type PostgresServer = Awaited<ReturnType<typeof openServer>>;
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
 
-/** Starts a primary, its copy by pg_basebackup as a standby that streams from it, and a name that clients use. */
 export async function startPostgresPair({
   synchronous = false,
   settings = [],
 }: {
   /** A commit waits for the standby. */
   readonly synchronous?: boolean;
-  /** Lines of postgresql.conf for both. */
   readonly settings?: readonly string[];
 } = {}) {
   const folder = await serverFolder();
@@ -58,14 +56,11 @@ export async function startPostgresPair({
   return {
     primary,
     standby,
-    /** It leads to the primary until `moveName`. */
     url: name.url,
     name,
     /** What the standby streams through: frozen, the standby lags behind. */
     link,
-    /** Waits until the standby has replayed all that the primary has written. */
     caughtUp,
-    /** Makes the standby a primary. The name still leads to the old one. */
     promote: async () => void (await standby.query("SELECT pg_promote(true, 60)")),
     /** Connections that are there stay at the primary unless they are cut. */
     moveName: ({ cut = true } = {}) => name.retarget(standby.url, { cut }),
@@ -77,7 +72,6 @@ export async function startPostgresPair({
   };
 }
 
-/** Starts a Postgres of the installed programs, which ends and is removed by `stop`. */
 export async function startInstalledPostgres() {
   const folder = await serverFolder();
   const server = await createServer(folder, "primary", []);
@@ -103,14 +97,12 @@ async function createServer(folder: string, name: string, settings: readonly str
   return await openServer(folder, name);
 }
 
-/** Copies a server that runs, as one that streams from this address from then on. */
 async function copyServer(url: string, dataDir: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const from = ["-h", hostname, "-p", port, "-U", "postgres"];
   await runProgram("pg_basebackup", [...from, "-D", dataDir, "-R", "-X", "stream", "-c", "fast"]);
 }
 
-/** Starts a server on a data folder that is there. It trusts everybody on loopback. */
 async function openServer(folder: string, name: string) {
   const dataDir = join(folder, name);
   const port = await freePort();

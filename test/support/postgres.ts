@@ -39,13 +39,11 @@ export async function startPostgres() {
     url: postgres.url,
     kill,
     restart,
-    /** Stops it, copies its folder, and starts it again: what a backup of this moment has. */
     backUp: async () => {
       await kill();
       await copy(dataDir, backup);
       await restart();
     },
-    /** Kills it, puts the copy in its folder's place, and starts it on that. The copy stays. */
     restore: async () => {
       await kill();
       await copy(backup, dataDir);

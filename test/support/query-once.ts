@@ -1,6 +1,5 @@
 import pg from "pg";
 
-/** Runs a statement on a connection of its own, and returns its rows. */
 export async function queryOnce<Row extends pg.QueryResultRow>(
   url: string,
   text: string,

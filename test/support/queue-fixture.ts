@@ -9,7 +9,6 @@ import { anEvent } from "./events.ts";
 import { environmentOf, type ServerUrls } from "./server-urls.ts";
 import { until } from "./until.ts";
 
-/** Opens the queues of sources in a role, and waits until their server answers. */
 export async function openTestQueues(
   urls: ServerUrls,
   role: QueueRole,
@@ -56,7 +55,6 @@ const WORKER_DEFAULTS: WorkerConfig = parseConfig({
   sources: { acme: { provider: { createVerifier: () => undefined } as never } },
 }).worker;
 
-/** Lets a worker in a process of its own take a job, and kills it there. Returns the run's name. */
 export async function dieWithJob(url: string, source: string): Promise<string> {
   const script = fileURLToPath(new URL("../fixtures/queue/holding-worker.mjs", import.meta.url));
   const child = spawn(process.execPath, [script, url, source], {

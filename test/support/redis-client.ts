@@ -14,7 +14,6 @@ export async function withRedis<T>(
   }
 }
 
-/** Every key that a Redis has and what is kept under it, as text, to search in. */
 export async function redisText(client: Redis): Promise<string> {
   const texts: string[] = [];
   for await (const keys of client.scanStream({ count: 1_000 }) as AsyncIterable<string[]>) {

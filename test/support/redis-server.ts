@@ -17,7 +17,6 @@ interface RedisServerOptions {
   readonly tls?: PrivateCa | undefined;
 }
 
-/** Starts a Redis as Millrace wants it (AOF everysec, noeviction); `args` come after and win. */
 export async function startRedis(options: RedisServerOptions = {}) {
   const path = redisServerPath();
   if (path === undefined) throw new Error("Cannot start Redis: no redis-server on PATH");
@@ -41,7 +40,6 @@ export async function startRedis(options: RedisServerOptions = {}) {
       return server.pid;
     },
     kill: () => server.end(),
-    /** Starts it again on the same port and the same files. @throws when it exits at once. */
     restart: async () => {
       await server.end();
       await server.start();

@@ -6,7 +6,6 @@ import { claim, complete, failure, openTestLedger, untilBlocked } from "./ledger
 
 export type TestRetention = Awaited<ReturnType<typeof openTestRetention>>;
 
-/** A ledger with events of other days. */
 export async function openTestRetention() {
   const it = await openTestLedger({ max: 10 });
   const { ledger, ask } = it;
@@ -20,10 +19,8 @@ export async function openTestRetention() {
 
   return {
     ...it,
-    /** Waits 300 ms for those who use what it drops. */
     retention,
     settle,
-    /** Makes an event as if it had come so long ago, and had become this on that day. */
     async event(status: "pending" | "completed" | "failed", daysAgo = 0): Promise<EventKey> {
       const incoming = anEvent();
       const key = keyOf(incoming);
@@ -33,11 +30,9 @@ export async function openTestRetention() {
       return key;
     },
     age: (key: EventKey, days: number) => age(database, days, key.eventId),
-    /** Lets days go by for every event. */
     ageAll: (days: number) => age(database, days),
     makeDay: (daysAgo: number) => makeDay(database, daysAgo),
     bodyOf: async (key: EventKey) => (await ledger.reads.findEvent(key))?.body,
-    /** The partition of that many days ago. */
     async partition(daysAgo: number) {
       const found = (await retention.partitions()).find(({ ageDays }) => ageDays === daysAgo);
       if (found === undefined) throw new Error(`Cannot find the partition of ${daysAgo} days ago`);

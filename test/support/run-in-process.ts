@@ -23,7 +23,6 @@ export function millrace(args: readonly string[], options: CommandOptions = {}):
   return startCommand(args, options).ended;
 }
 
-/** Starts a command line that goes on until it is told to stop. */
 export function startCommand(
   args: readonly string[],
   { env = {}, cwd = "/", stdin = "", ask }: CommandOptions = {},
@@ -48,9 +47,7 @@ export function startCommand(
     exit: (wanted) => (code = wanted),
   };
   return {
-    /** What it has written so far. */
     written,
-    /** Presses Ctrl-C. */
     stop: () => {
       for (const listener of listeners) listener("SIGINT");
     },

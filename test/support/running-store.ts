@@ -13,7 +13,6 @@ export const STORE_SECRETS = {
   STANDARD_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 8).toString("base64")}`,
 };
 
-/** Starts the example store, with two workers, on servers that it releases when it is stopped. */
 export function startStore(servers: TestServers, options: RoleOptions = {}) {
   return openOn(servers, () => startRoles(servers, options));
 }
@@ -34,7 +33,6 @@ async function startRoles(servers: TestServers, options: RoleOptions) {
     dashboardUrl: dashboard?.url ?? "",
     database: pipeline.database,
     run,
-    /** Runs a command line, and returns what it printed. @throws when it fails. */
     command: async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await run(args);
       if (code === 0) return stdout;

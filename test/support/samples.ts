@@ -4,7 +4,6 @@ export function samplesOf(page: string): ReadonlyMap<string, string> {
   return new Map([...page.matchAll(SAMPLE)].map(([, name = "", text = ""]) => [name, text]));
 }
 
-/** The projects that a page shows: a file name that comes again begins the next one. */
 export function projectsOf(page: string): readonly ReadonlyMap<string, string>[] {
   const projects: Map<string, string>[] = [new Map()];
   for (const [, name = "", text = ""] of page.matchAll(SAMPLE)) {

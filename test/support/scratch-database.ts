@@ -3,10 +3,8 @@ import { createPool, migrate } from "@millrace/ledger";
 import { inject } from "vitest";
 import { queryOnce } from "./query-once.ts";
 
-/** A database of the test's own on the run's Postgres. */
 export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 
-/** A fresh, empty database. */
 export const scratchDatabase = () => createDatabase();
 
 let template: Promise<string> | undefined;
@@ -37,7 +35,6 @@ async function createTemplate(): Promise<string> {
 
 export type DatabaseCopy = Awaited<ReturnType<typeof copyDatabase>>;
 
-/** Copies a database. Connections to it are cut, and refused until this resolves. */
 export async function copyDatabase(url: string) {
   const name = new URL(url).pathname.slice(1);
   const copy = `copy_${randomBytes(6).toString("hex")}`;
@@ -51,7 +48,6 @@ export async function copyDatabase(url: string) {
   };
   await copyOver(name, copy);
   return {
-    /** Replaces the database by the copy. Connections to it are cut. */
     restore: async () => {
       await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
       await copyOver(copy, name);

@@ -1,6 +1,5 @@
 import type pg from "pg";
 
-/** An event as the view shows it. */
 export interface SeenEvent {
   readonly status: string;
   readonly outcome: string | null;
@@ -10,7 +9,6 @@ export interface SeenEvent {
 
 export type SeenEvents = ReturnType<typeof seenEvents>;
 
-/** How tests look at one event: its row, and the effects that its handlers left in `effects`. */
 export const seenEvents = (pool: pg.Pool) => ({
   row: (id: string) => eventOf(pool, id),
   effects: (id: string) => effectsOf(pool, id),

@@ -77,15 +77,10 @@ export async function startSentinels({
   return {
     url: `${scheme}+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${NAME}?sentinelPassword=${SENTINEL_PASSWORD}`,
     sentinelPorts: ports,
-    /** The two servers; which of them is the primary changes. */
     servers,
-    /** Which of the servers the Sentinels name as the primary. */
     primary,
-    /** The address of a server itself, with its password. */
     urlOf,
-    /** Milliseconds by which a replica is behind. */
     lag: setLag,
-    /** Kills the primary, with what was on its way to the replica, and waits for the other one's turn. */
     failOver: async () => {
       const dying = await primary();
       killed = dying;
@@ -96,7 +91,6 @@ export async function startSentinels({
         what: "a failover",
       });
     },
-    /** Starts the server again that was killed, as a replica, and waits until it is in step. */
     bringBack: async () => {
       if (killed === undefined) return;
       setLag(0);

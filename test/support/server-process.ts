@@ -7,14 +7,11 @@ interface ServerOptions {
   readonly name: string;
   readonly path: string;
   readonly args: readonly string[];
-  /** The server's folder, which goes with this process. */
   readonly folder: string;
   readonly spawn?: Pick<SpawnOptions, "cwd" | "env" | "uid" | "gid"> | undefined;
-  /** Throws, or gives false, until the server answers. */
   isReady(): Promise<unknown>;
 }
 
-/** Starts a server, and waits until it answers. @throws with its last output when it exits. */
 export async function startServerProcess(options: ServerOptions) {
   let child = await launch(options);
   return {
@@ -22,7 +19,6 @@ export async function startServerProcess(options: ServerOptions) {
       return child.pid ?? -1;
     },
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
-    /** Ends it, and waits until all of it is gone. */
     end: async (signal: NodeJS.Signals = "SIGKILL") => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       // Children that it leaves behind have its output until they notice.

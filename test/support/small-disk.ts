@@ -23,7 +23,6 @@ export async function mountSmallDisk(bytes: number) {
   const filler = join(folder, "filler");
   return {
     folder,
-    /** Leaves no room: every further block is refused with ENOSPC. */
     fill: () => fillUp(filler),
     free: () => rm(filler, { force: true }),
     close: async () => {
@@ -34,7 +33,6 @@ export async function mountSmallDisk(bytes: number) {
   };
 }
 
-/** `describe` where a test may mount; the run says loudly where it may not, and in CI it fails. */
 export function describeOnSmallDisk(title: string, suite: () => void): void {
   const trouble = mountError();
   if (trouble !== undefined && process.env["CI"] === "true") {

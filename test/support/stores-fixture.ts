@@ -67,11 +67,8 @@ async function openStores(servers: TestServers) {
     ...test,
     servers,
     queues,
-    /** Puts an event on the queue, as an ingress does on this backend. */
     take,
-    /** Runs a worker for as long as `during` takes; `beforeReport` comes between ledger and queue. */
     work,
-    /** Runs a worker that settles every job without the ledger. */
     workBlindly: async (
       during: () => Promise<unknown>,
       settlement: JobResult = { kind: "completed", outcome: "handled" },
@@ -86,7 +83,6 @@ async function openStores(servers: TestServers) {
         await own.close();
       }
     },
-    /** Takes an event and lets its only attempt fail, in the ledger and in the queue. */
     fail: async (eventId: string, over?: Partial<IncomingEvent>) => {
       await take(eventId, over);
       const broken = () => {

@@ -2,7 +2,6 @@ import { connect, createServer, type Socket } from "node:net";
 
 export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
-/** A TCP proxy in front of a server, which breaks connections where a test wants it. */
 export async function startTcpProxy(serverUrl: string) {
   let target = new URL(serverUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
@@ -74,15 +73,11 @@ export async function startTcpProxy(serverUrl: string) {
   return {
     port: address.port,
     url: url.href,
-    /** How often `cutAfter`, `cutBefore` or `strandAfter` struck. */
     get struck(): number {
       return struck;
     },
-    /** Cuts the next connection that sends this text, once the server has it. No answer comes back. */
     cutAfter: (text: string) => void (trap = { text, forward: true }),
-    /** Cuts the next connection that sends this text, before the server has it. */
     cutBefore: (text: string) => void (trap = { text, forward: false }),
-    /** A black hole: connections stay open and new ones are taken, and nothing passes either way. */
     freeze: () => {
       frozen = true;
       [...pairs].flat().forEach((socket) => socket.pause());
@@ -95,13 +90,10 @@ export async function startTcpProxy(serverUrl: string) {
     strand: () => {
       for (const pair of pairs) stranded.add(pair);
     },
-    /** Strands each connection that sends this text, once the server has it; undefined ends that. */
     strandAfter: (text: string | undefined) => void (strandingText = text),
-    /** Every byte comes so many milliseconds late, each way; 0 ends it. */
     delay: (ms: number) => void (delayMs = ms),
     /** Only what a Redis sends a replica comes late; what is on its way is lost with `cut`. */
     lag: (ms: number) => void (lagMs = ms),
-    /** Cuts every connection, and every new one, until `admit`. */
     refuse: () => {
       refusing = true;
       cut();

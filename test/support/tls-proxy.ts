@@ -12,7 +12,6 @@ export type TlsProxy = Awaited<ReturnType<typeof startTlsProxy>>;
 /** What Postgres' clients ask before they encrypt; the answer is one byte. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Puts TLS in front of a Redis or a Postgres on this machine, with a certificate of a private CA. */
 export async function startTlsProxy(serverUrl: string) {
   const { port, protocol } = new URL(serverUrl);
   const key = readFileSync(`${FIXTURE}server-key.pem`);
@@ -50,7 +49,6 @@ export async function startTlsProxy(serverUrl: string) {
   if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
   return {
     port: address.port,
-    /** Connections that were encrypted. */
     get connections(): number {
       return connections;
     },

@@ -53,9 +53,7 @@ export async function startWorker(
   return {
     worker,
     notices,
-    /** What `onFailed` threw. */
     hookErrors,
-    /** Why jobs of emitted events were left to the reconciler. */
     leftBehind,
     close: async () => {
       if (worker.open) await worker.close();

@@ -1,4 +1,3 @@
-/** Runs work in a transaction on a connection of the pool, as users of `pg` write it. */
 export async function inTransaction(pool, work) {
   const client = await pool.connect();
   try {

@@ -41,7 +41,6 @@ export default [
     ),
 ].flat();
 
-/** A text with $1, $2 ... as drizzle's template. */
 function filled(text, values) {
   const [first, ...rest] = text.split(/\$\d+/);
   return rest.reduce(

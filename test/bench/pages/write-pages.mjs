@@ -42,7 +42,6 @@ function merge(list) {
   return { ...list.at(-1), results: Object.assign({}, ...list.map(({ results }) => results)) };
 }
 
-/** Replaces what stands between `<!-- measured: name -->` and `<!-- end -->`. */
 export function fillBlocks(page, blocks) {
   return page.replaceAll(
     /(<!-- measured: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g,

@@ -51,7 +51,6 @@ async function grow(stores, contender, { rows, waiting }) {
   await contender.fill(envOf(stores, contender), waiting);
 }
 
-/** Puts `events` into the queue, and drains as many: of those that wait, the oldest. */
 async function drainGrown(stores, contender, options) {
   const { events } = options;
   await stores.query("TRUNCATE effects");

@@ -50,7 +50,6 @@ async function measureCalls(servers, contenders, { events = 2_000, ...options })
   }
 }
 
-/** The other system. `takeMost` gives how many requests it had at once since it was asked last. */
 async function startSlowServer() {
   let now = 0;
   let most = 0;
@@ -75,7 +74,6 @@ async function startSlowServer() {
   };
 }
 
-/** Drains events whose handlers emit one each, which stays where it is: its source is paused. */
 async function measureEmits(servers, contenders, { events = 10_000, ...options }) {
   return {
     title: `Handlers: one INSERT, and one \`emit\` besides; ${events} events, and none of those that were emitted`,

@@ -67,7 +67,6 @@ async function measureSaturated(servers, contender, options) {
   return { "ack p99 at saturation": load.ackMs.p99 };
 }
 
-/** Posts `rate` events a second, after a warm-up, and waits until each has its effect, once. */
 async function offer(servers, contender, { rate, seconds, ...options }) {
   const stores = await servers.fresh();
   const env = envOf(stores, contender, options);

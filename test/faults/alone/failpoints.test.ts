@@ -36,14 +36,12 @@ const secondStore: Step = {
   restore: ({ environment }) => environment.servers.toPostgres.ingress.thaw(),
 };
 
-/** Steps that the load alone does not bring about. */
 const STEPS = {
   "ingress.fallen_back": secondStore,
   "ingress.before_retry": redelivery,
   "ingress.retried": redelivery,
 } as const satisfies Partial<Record<Failpoint, Step>>;
 
-/** Tests that stop a process at the other failpoints, in each run of all faults or by themselves. */
 const STRUCK_IN = {
   "faults/faults/roles.ts": [
     ...["ingress.verified", "ingress.before_put", "queue.add_sent", "ingress.placed"],

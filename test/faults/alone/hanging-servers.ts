@@ -57,7 +57,6 @@ export async function openHangingServers() {
       await until(async () => (await deliver(ingress, "acme", id, type)).status < 300);
       return id;
     },
-    /** Waits until all that was acknowledged is completed, and expects one effect of each. */
     expectCompletedOnce: async (): Promise<void> => {
       const ids = [...acknowledged];
       const wrong = await untilCompletedOnce(pipeline.database, ids, { withinMs: 40_000 });

@@ -24,7 +24,6 @@ interface Outage {
 
 const hanging = openForEach(openHangingServers);
 
-/** The store that `acme` has first, the queue. */
 const redisHangs: readonly Outage[] = [
   {
     what: "Redis hangs",
@@ -40,7 +39,6 @@ const redisHangs: readonly Outage[] = [
   },
 ];
 
-/** The store that `patient` has first, the ledger. */
 const commitHangs: Outage = {
   what: "every COMMIT hangs",
   source: "patient",
@@ -111,7 +109,6 @@ async function deliverFor(ingress: MillraceProcess, source: Source, loadMs: numb
   return answers;
 }
 
-/** Delivers events until one is taken into the source's own first store. */
 async function untilTaken(ingress: MillraceProcess, source: Source, name: string) {
   let tries = 0;
   await until(

@@ -15,7 +15,6 @@ const HANDLER_TIMEOUT_MS = 45_000;
 describeOnRedis("a fault that must hold up nobody else, on a test environment of its own", () => {
   const startFaultTest = useFaultTests();
 
-  /** Measures the events of others before a fault and during it, and expects the invariants. */
   async function expectIsolation(
     options: Partial<EnvironmentOptions>,
     strike: (faultTest: FaultTest) => Promise<void>,

@@ -106,7 +106,6 @@ interface Stack {
   readonly ingressUrl: string;
 }
 
-/** Ships an order while the worker dies at a step, and says what came of it when another worker is done. */
 async function killAt(
   [event, failpoint]: (typeof STEPS)[number],
   index: number,

@@ -125,7 +125,6 @@ const MIGRATIONS = join("packages", "ledger", "migrations");
 
 type NewerBuild = Awaited<ReturnType<typeof createNewerBuild>>;
 
-/** Copies this build, and makes of it one that writes the next envelope, reads both, and has a migration more. */
 async function createNewerBuild() {
   const scratch = await createScratch(REPOSITORY);
   const { root } = scratch;
@@ -154,7 +153,6 @@ async function createNewerBuild() {
   return {
     bin: join(root, "apps", "cli", "bin", "millrace.mjs"),
     config: join(root, "test", "fixtures", "faults", "millrace.config.ts"),
-    /** The version of the job data that it writes. */
     envelopeVersion,
     remove: scratch.remove,
   };

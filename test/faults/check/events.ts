@@ -10,8 +10,6 @@ import {
   type StartRow,
 } from "./evidence.ts";
 
-// What became of each event, by the senders' log, the ledger, the effects and the starts of handlers.
-
 /** I1: every event that was answered 2xx is completed or failed. */
 export function checkLost({ log, rows, environment }: Evidence): Finding[] {
   const settled = new Set(rows.filter(({ status }) => status !== "pending").map(keyOf));

@@ -28,14 +28,12 @@ export interface LedgerRow extends Generation {
 
 export interface EffectRow extends Generation {
   readonly attempt: number;
-  /** What calls gave to the handler, as JSON; null where none were made. */
   readonly answers: string | null;
 }
 
 export interface StartRow extends Generation {
   readonly attempt: number;
   readonly pid: number;
-  /** Events that the handler was given, this one among them. */
   readonly given: number;
 }
 
@@ -48,7 +46,6 @@ interface CallRow extends Generation {
 export interface StepRow extends Generation {
   readonly attempt: number;
   readonly step: string;
-  /** JSON. */
   readonly result: string;
 }
 
@@ -61,26 +58,20 @@ interface EmittedRow extends Generation {
   readonly parent: Generation;
 }
 
-/** All that the invariants are checked on, read when everything is at rest. */
 export interface Evidence {
   readonly environment: FaultEnvironment;
   readonly log: ClientLog;
   readonly rows: readonly LedgerRow[];
   readonly effects: readonly EffectRow[];
-  /** By the columns that name the parent, without their replays. */
   readonly emitted: readonly EmittedRow[];
   readonly history: readonly HistoryRow[];
   readonly starts: readonly StartRow[];
-  /** Every call of a handler, also of attempts that were undone. */
   readonly calls: readonly CallRow[];
   readonly steps: readonly StepRow[];
   readonly failedAttempts: ReadonlyMap<string, number>;
   readonly queues: QueueDump;
-  /** Why the pipeline did not come to rest in time, if so. */
   readonly notDrained: string | undefined;
-  /** How late this process itself was, to judge how late the others were. */
   readonly lags: Lags;
-  /** When nothing was broken and when something was, where the one is to be measured by the other. */
   readonly stretches?: Stretches | undefined;
 }
 
@@ -176,7 +167,6 @@ interface QueueDump {
 const SOURCES = ["steady", "frail", "hub", "relay"];
 const LIVE = ["wait", "active", "delayed", "prioritized", "paused"];
 
-/** Reads the queues past BullMQ, with the keys and tables as it keeps them. */
 export async function readQueues({ urls, database }: FaultEnvironment): Promise<QueueDump> {
   if (urls.redisUrl !== undefined) return await withRedis(urls.redisUrl, readRedis);
   const { rows } = await database.query(
@@ -199,7 +189,6 @@ async function readRedis(client: Redis): Promise<QueueDump> {
   return { failed: new Set(failed.flat()), text: await redisText(client) };
 }
 
-/** Jobs that wait for something or run: 0 is a queue at rest. */
 export async function countLive({ urls, count }: FaultEnvironment): Promise<number> {
   if (urls.redisUrl !== undefined) return await withRedis(urls.redisUrl, countLiveOn);
   return await count("bullmq.job where state::text not in ('completed', 'failed')");
@@ -238,7 +227,6 @@ export function watchLags() {
     if (lateMs > USUAL_MS) lags.push({ atMs: nowMs, lateMs });
   }, EVERY_MS);
   return {
-    /** The most milliseconds in a stretch of `performance.now()`. */
     worstMs: (fromMs: number, toMs: number) =>
       lags
         .filter(({ atMs, lateMs }) => atMs >= fromMs && atMs - lateMs <= toMs)

@@ -32,7 +32,6 @@ const CHECKS: readonly Check[] = [
   checkStarts,
 ];
 
-/** The numbers of a run, as total-queue does it: what went in, what came out, what is left over. */
 export interface Totals {
   readonly events: number;
   readonly attempts: number;
@@ -41,18 +40,14 @@ export interface Totals {
   readonly failed: number;
   readonly effects: number;
   readonly emitted: number;
-  /** Steps of calls that were recorded, and calls that were made for them. */
   readonly steps: number;
   readonly calls: number;
   readonly lost: number;
   readonly doubled: number;
   readonly invented: number;
   readonly unanswered: number;
-  /** Lost because a fault destroyed the only store that had them, and said so. */
   readonly excused: number;
-  /** Failed because Postgres alone had their bodies and lost them. */
   readonly withoutBody: number;
-  /** Settled, though every answer to their senders was lost: Jepsen's "recovered". */
   readonly recovered: number;
   readonly reruns: number;
   readonly slowestMs: number;

@@ -12,7 +12,6 @@ import { type Servers, type ServersOptions, startServers } from "./servers.ts";
 
 const CONFIG = fileURLToPath(new URL("../../fixtures/faults/millrace.config.ts", import.meta.url));
 
-/** A build in a folder of its own: its command, and the faults' config as it loads it. */
 export interface Build {
   readonly bin: string;
   readonly config: string;
@@ -30,7 +29,6 @@ export type AckName = "queue" | "ledger";
 
 export interface EnvironmentOptions extends Omit<ServersOptions, "folder" | "reaper"> {
   readonly ack: AckName;
-  /** Whether first attempts of events share a transaction. Default: true. */
   readonly groups?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly ingresses?: number;
@@ -113,7 +111,6 @@ export async function openEnvironment(options: EnvironmentOptions) {
       const { rows } = await database.query(`select count(*)::int from ${from}`, [...values]);
       return rows[0].count;
     },
-    /** How often each fault has really struck. */
     struck: struck as ReadonlyMap<string, number>,
     roles: roles as readonly Role[],
     /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
@@ -132,7 +129,6 @@ export async function openEnvironment(options: EnvironmentOptions) {
     get workers(): readonly Role[] {
       return roles.filter(({ kind }) => kind === "worker");
     },
-    /** Counts a strike of a fault, and says what it did. */
     strike: (fault: string, what: string) => {
       struck.set(fault, (struck.get(fault) ?? 0) + 1);
       say(`${fault} ${what}`);
@@ -142,7 +138,6 @@ export async function openEnvironment(options: EnvironmentOptions) {
     command,
     startAgain: (kind: RoleKind) => startAgain(roles.filter((role) => role.kind === kind)),
     keepUp: () => keepUp(roles),
-    /** Undoes every fault, and starts again what died. */
     heal: async () => {
       heal(servers);
       await startAgain(roles);

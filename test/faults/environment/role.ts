@@ -10,7 +10,6 @@ const STRUCK = /^STRUCK (\S+)$/gm;
 
 export type RoleKind = "ingress" | "worker" | "dashboard";
 
-/** A time in which a role did not answer because we struck it; by `performance.now()`. */
 export interface Outage {
   readonly fromMs: number;
   toMs: number;
@@ -25,20 +24,16 @@ export interface RoleOptions {
   readonly logFile: string;
   readonly bin?: string | undefined;
   readonly openFilesMax?: number | undefined;
-  /** A file that takes the process's standard output, which is then not in `logFile`. */
   readonly outputTo?: string | undefined;
-  /** Called with each process, to end it whatever happens. */
   onSpawn(pid: number | undefined): void;
 }
 
-/** A role in a process of its own, which comes back when it was killed. */
 export function createRole(options: RoleOptions) {
   const { name, kind, env, logFile, onSpawn } = options;
   const log = createWriteStream(logFile, { flags: "a" });
   const outages: Outage[] = [];
   const unexpected: string[] = [];
   const strikes = new Map<string, number>();
-  /** Traps that end the process. */
   const deadly = new Set(["handler.dies"]);
   let child: ChildProcess | undefined;
   let url = "";
@@ -46,7 +41,6 @@ export function createRole(options: RoleOptions) {
   let retired = false;
   let baseline = Promise.reject<Footprint>(new Error(`${name} was never started`));
   baseline.catch(() => {});
-  /** Whether the end of the process that runs is our doing. */
   let ours = { expected: true };
 
   function beginOutage(): void {
@@ -105,7 +99,6 @@ export function createRole(options: RoleOptions) {
     return true;
   }
 
-  /** Ends it with a signal, and waits until it is gone. Gives the exit code. */
   async function end(signal: NodeJS.Signals): Promise<number | null> {
     if (child === undefined || isOver(child)) return child?.exitCode ?? null;
     ours.expected = true;
@@ -127,9 +120,7 @@ export function createRole(options: RoleOptions) {
     name,
     kind,
     outages: outages as readonly Outage[],
-    /** Exits that nobody here has caused. */
     unexpected: unexpected as readonly string[],
-    /** How often each failpoint, and each trap in a handler, has struck it. */
     strikes: strikes as ReadonlyMap<string, number>,
     get url(): string {
       return url;
@@ -147,7 +138,6 @@ export function createRole(options: RoleOptions) {
     end,
     retire,
     signal: (signal: NodeJS.Signals) => void child?.kill(signal),
-    /** The process strikes itself at a failpoint, after it has passed it `skip` times. */
     arm: (
       failpoint: Failpoint,
       { signal = "SIGKILL", skip = 0 }: { signal?: NodeJS.Signals; skip?: number } = {},
@@ -158,9 +148,7 @@ export function createRole(options: RoleOptions) {
     },
     disarm: (failpoint: Failpoint) => sendTo(child, { kind: "disarm", failpoint }),
     measure: () => measureFootprint(child, name),
-    /** What the process that runs held on to when it had just started. */
     baseline: () => baseline,
-    /** Its clock is off by so much from now on. */
     skew: (ms: number) => sendTo(child, { kind: "skew", ms }),
   };
 }
@@ -202,11 +190,9 @@ function sendTo(child: ChildProcess | undefined, message: Record<string, unknown
   if (child?.connected === true) child.send(message, () => {});
 }
 
-/** What a process holds on to, once all garbage is gone. */
 export interface Footprint {
   readonly heapBytes: number;
   readonly outsideBytes: number;
-  /** Counts, by Node's names, of what keeps it alive: sockets, and timers that are not unref'd. */
   readonly resources: Readonly<Record<string, number>>;
 }
 
@@ -234,7 +220,6 @@ function isFootprint(message: unknown): message is Footprint {
   return (message as { kind?: unknown }).kind === "footprint";
 }
 
-/** Ends, when this process exits however it does, what has not been ended before. */
 export interface Reaper {
   watch(pid: number | undefined): void;
   forget(pid: number | undefined): void;

@@ -32,7 +32,6 @@ export interface ServersOptions {
 
 const SLOW_FSYNC_MS = 800;
 
-/** The servers of a test environment, each behind proxies: processes that a fault may kill. */
 export async function startServers(options: ServersOptions) {
   const { folder, reaper, setUp = "direct" } = options;
   const postgresOptions = {
@@ -69,7 +68,6 @@ export async function startServers(options: ServersOptions) {
       return postgres;
     },
     toPostgres,
-    // Undefined unless they are part of the set-up.
     ...{ pooler, redis, sentinels, disk },
     restartPostgres: async () => {
       await postgres.restart();
@@ -79,7 +77,6 @@ export async function startServers(options: ServersOptions) {
       await redis?.server.restart();
       reaper.watch(redis?.server.pid);
     },
-    /** Makes a copy of the Postgres, which streams from it. */
     startStandby: async () => {
       standbys += 1;
       const dataDir = join(folder, `postgres-${standbys}`);

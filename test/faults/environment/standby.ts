@@ -53,9 +53,7 @@ export async function startStandby(
     const server = await until(start, { withinMs: 120_000, what: "a standby" });
     return {
       server,
-      /** What it streams through: frozen, it falls behind. */
       link,
-      /** Lets each commit of the primary wait for it. */
       makeSynchronous: () =>
         withClient(primary.url, async (client) => {
           await client.query("alter system set synchronous_standby_names = '*'");

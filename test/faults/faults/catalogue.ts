@@ -24,7 +24,6 @@ import {
 } from "./roles.ts";
 import { failOverBySentinel, killRedisOnSlowDisk, restartPooler } from "./set-ups.ts";
 
-/** The faults, in the order of the matrix. A random schedule draws from those that need not be named. */
 export const FAULTS: readonly Fault[] = [
   killIngress,
   killIngressBehindTheAnswer,

@@ -46,7 +46,6 @@ async function flush({ environment }: FaultContext): Promise<void> {
   environment.strike("F10", `FLUSHALL; ${alone} bodies were in the queue`);
 }
 
-/** Ends a Redis that keeps nothing, and excuses what it alone had in that moment; gives how many jobs it had. */
 export async function loseRedis(environment: FaultEnvironment): Promise<number> {
   const jobs = await withRedis(String(environment.urls.redisUrl), async (client) => {
     await client.call("CLIENT", "PAUSE", "60000", "WRITE");
@@ -63,7 +62,6 @@ async function collectJobs(client: Redis): Promise<readonly unknown[]> {
   return jobs.map((json): unknown => JSON.parse(json));
 }
 
-/** The jobs of ours in the queue, by the keys of their events. */
 export async function readJobs({
   urls,
   database,

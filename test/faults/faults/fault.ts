@@ -6,21 +6,17 @@ import type { PlannedEvent } from "../load/plan.ts";
 
 export type Resource = "redis" | "postgres" | "ingress" | "worker" | "senders";
 
-/** What a fault may do beside breaking things. */
 export interface FaultContext {
   readonly environment: FaultEnvironment;
   readonly random: Random;
   readonly log: ClientLog;
   send(event: PlannedEvent): void;
-  /** Has events delivered `copies` times each as fast as can be, and gives how many were answered 2xx. */
   burst(...events: readonly PlannedEvent[]): Promise<number>;
 }
 
-/** Does a fault, undoes it, and counts each time that it really struck (`environment.strike`). */
 export type Way = (context: FaultContext) => Promise<void>;
 
 export interface Fault {
-  /** `F1`, and a letter where a row of the matrix holds several. */
   readonly id: string;
   readonly title: string;
   readonly uses: readonly Resource[];
@@ -28,7 +24,6 @@ export interface Fault {
   /** The set-up that it needs: struck only in a run that names it, and without what uses servers of another set-up. */
   readonly setUp?: Exclude<SetUp, "direct">;
   readonly byName?: true;
-  /** It must hold up no other event: where nothing else is struck, their latency is measured. */
   readonly sparesOthers?: true;
   readonly ways: Readonly<Record<string, Way>>;
   readonly longWays?: Readonly<Record<string, Way>>;

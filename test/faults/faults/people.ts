@@ -94,7 +94,6 @@ function summary(statuses: readonly number[]): string {
   return [...counts].map(([status, count]) => `${status}: ${count}`).join(", ");
 }
 
-/** F24: jobs are put into the queue by hand. None of them is an event that was delivered. */
 export const inject: Fault = {
   id: "F24",
   title: "jobs injected by hand",

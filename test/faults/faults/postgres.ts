@@ -38,7 +38,6 @@ export const restartPostgres: Fault = {
   },
 };
 
-/** F15: the connection is cut when COMMIT is on its way: nobody knows whether it was done. */
 export const cutCommit: Fault = {
   id: "F15",
   title: "Postgres cut at COMMIT, before or after the server has it",

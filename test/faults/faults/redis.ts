@@ -92,7 +92,6 @@ export const restoreRedis: Fault = {
 function failOver(lagMs: number): Way {
   return async (context) => {
     const link = await startTcpProxy(redisOf(context.environment).url);
-    // Whatever it was sent is in its files.
     const args = ["--appendfsync", "always", "--replicaof", "127.0.0.1", String(link.port)];
     const replica = await startRedis({ args });
     try {

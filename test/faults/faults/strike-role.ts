@@ -23,7 +23,6 @@ export async function thawLate(role: Role, random: Random, atLeastMs = 4_500): P
   role.signal("SIGCONT");
 }
 
-/** Lets a role strike itself at a failpoint; false when it does not come by there in time. */
 export async function strikeAt(
   role: Role,
   failpoint: Failpoint,

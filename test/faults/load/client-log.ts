@@ -19,7 +19,6 @@ export interface Account {
 
 export type ClientLog = ReturnType<typeof createClientLog>;
 
-/** The key of an event, as every check uses it. */
 export function keyOf(event: { source: string; id: string }): string {
   return `${event.source}/${event.id}`;
 }
@@ -28,7 +27,6 @@ export function isAcknowledged(answer: number | string): boolean {
   return typeof answer === "number" && answer >= 200 && answer < 300;
 }
 
-/** Keeps every attempt: in a file, one JSON line each, and summed up in memory. */
 export function createClientLog(file: string) {
   const lines = createWriteStream(file);
   const accounts = new Map<string, Account>();
@@ -39,9 +37,7 @@ export function createClientLog(file: string) {
   let slowestMs = 0;
   return {
     accounts: accounts as ReadonlyMap<string, Account>,
-    /** Attempts that were not answered as an ingress that works answers. */
     unusual: unusual as readonly Attempt[],
-    /** How long each attempt took, in the order of their ends. */
     times: times as readonly Pick<Attempt, "event" | "startedMs" | "tookMs">[],
     get attempts(): number {
       return attempts;

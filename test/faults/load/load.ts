@@ -16,11 +16,9 @@ interface SettleOptions {
   readonly withinMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly stretches?: Stretches | undefined;
-  /** Starts roles again meanwhile: poison that is still on its way goes on to end workers. */
   readonly keepUp?: boolean;
 }
 
-/** Senders at work on a test environment, and what they were answered. */
 export function startLoad(
   environment: FaultEnvironment,
   options: { readonly random: Random; readonly rate: number },
@@ -32,7 +30,6 @@ export function startLoad(
   return {
     log,
     senders,
-    /** Has everything delivered and settled, and reads what the invariants are checked on. */
     settle: async ({
       withinMs,
       signal,

@@ -1,33 +1,25 @@
 import type { Random } from "../random.ts";
 
-/** What a handler does with an event; the event carries it. Numbers are of attempts, from the first. */
 export interface Plan {
   readonly sleepMs?: number;
   readonly emits?: boolean;
-  /** Calls that are made before its transaction. Of a `test.called` event. */
   readonly call?: CallPlan;
   readonly fails?: number;
   readonly permanent?: boolean;
   readonly hangs?: number;
-  /** Hangs until a file of this name is in the environment's folder. */
   readonly heldBy?: string;
   readonly dies?: number;
   readonly blocks?: number;
   readonly blockMs?: number;
-  /** Rows that are locked one after the other, with a pause between, in every attempt. */
   readonly locks?: readonly number[];
-  /** Attempts in which a statement ends with this SQLSTATE, or takes longer than it may. */
   readonly raises?: number;
   readonly sqlState?: string;
 }
 
-/** The calls of an event, of which the last one goes wrong in the first so many attempts. */
 export interface CallPlan {
   readonly steps: number;
   readonly hangs?: number;
-  /** Attempts in which its answer is lost, so that it is made again and answered again. */
   readonly loses?: number;
-  /** Attempts in which it holds up its process until its lock is gone, and is answered then. */
   readonly outlives?: number;
 }
 
@@ -40,15 +32,12 @@ export interface PlannedEvent {
   readonly plan: Plan;
   readonly paddingBytes: number;
   readonly copies: number;
-  /** Whether the sender retries until it is answered 2xx. GitHub does not. */
   readonly retries: boolean;
-  /** A delivery whose signature is wrong; it must never get in. */
   readonly forged?: boolean;
 }
 
 export const ALWAYS = 1_000_000;
 
-/** An event of the caller's own, with nothing special about it. */
 export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): PlannedEvent {
   return {
     source: "steady",
@@ -70,7 +59,6 @@ export const CALLED_TYPE = "test.called";
 /** Types whose handlers get one event at a time, so that they can emit. */
 const EMITTING_TYPES: readonly string[] = ["test.follow", "test.calm", CALLED_TYPE];
 
-/** Draws an event: mostly plain ones, some that fail, are slow, poisonous, large or nobody's. */
 export function drawEvent(random: Random, id: string): PlannedEvent {
   const source = random.pick(["steady", "steady", "steady", "frail", "hub"] as const);
   const retries = source !== "hub" || random.chance(0.5);

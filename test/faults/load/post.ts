@@ -45,7 +45,6 @@ interface SignedDelivery {
   readonly body: Buffer;
 }
 
-/** The body of an event; `variant` other than 0 is the same event with another body. */
 export function bodyOf(event: PlannedEvent, variant = 0): Buffer {
   const { type, plan, id, paddingBytes } = event;
   const padding = "x".repeat(paddingBytes);

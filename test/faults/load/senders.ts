@@ -8,7 +8,6 @@ export interface SendersOptions {
   readonly log: ClientLog;
   readonly random: Random;
   readonly rate: number;
-  /** The ingresses by name; an empty URL is one that is not up. */
   ingresses(): readonly { readonly name: string; readonly url: string }[];
 }
 
@@ -25,7 +24,6 @@ const SPREAD_MS = 4_000;
 const RETRY_MAX_MS = 2_000;
 const NEIGHBOURS = 50;
 
-/** Providers: many events, each delivered 1 to 20 times, mixed up, again on 503 and on a cut. */
 export function startSenders({ log, random, rate, ingresses }: SendersOptions) {
   // Which events there are depends on the seed alone, and not on how fast they are answered.
   const draws = random.fork();
@@ -74,7 +72,6 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions) {
     return posted.answer;
   }
 
-  /** Delivers events as fast as can be, copies of neighbours mixed; gives how many were answered 2xx. */
   async function burst(...events: readonly PlannedEvent[]): Promise<number> {
     const left = mixCopies(events, random);
     let begun = 0;
@@ -115,13 +112,11 @@ export function startSenders({ log, random, rate, ingresses }: SendersOptions) {
 
   const senders = Array.from({ length: CONCURRENCY }, sendDue);
   return {
-    /** Deliveries that a sender still has to make. */
     get outstanding(): number {
       return bag.length + underWay;
     },
     send: add,
     burst,
-    /** Draws no further events. What is outstanding is delivered to its end. */
     finish: () => void (drawing = false),
     close: async () => {
       closed = true;

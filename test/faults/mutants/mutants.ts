@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A part of a file, and what it becomes. It must stand in the file exactly once. */
 export interface Edit {
   readonly file: string;
   readonly from: string;
@@ -9,7 +8,6 @@ export interface Edit {
 
 export type Trial = { readonly faults: readonly string[] } | { readonly suites: readonly string[] };
 
-/** A classic mistake, as edits of the source, and the trials of which one must catch it. */
 export interface Mutant {
   readonly name: string;
   readonly edits: readonly Edit[];

@@ -17,7 +17,6 @@ export type Scratch = Awaited<ReturnType<typeof createScratch>>;
 
 const LEFT_OUT = new Set(["node_modules", ".git", ".millrace", ".turbo", "coverage"]);
 
-/** Copies the repository as it was built. What npm has installed is linked, but for our own packages. */
 export async function createScratch(repository: string) {
   const root = await mkdtemp(join(tmpdir(), "millrace-mutants-"));
   await cp(repository, root, {
@@ -27,7 +26,6 @@ export async function createScratch(repository: string) {
   await linkPackages(join(repository, "node_modules"), join(root, "node_modules"));
   return {
     root,
-    /** Makes edits, and gives what undoes them. @throws when one does not apply. */
     apply: (edits: readonly Edit[]) => apply(root, edits),
     remove: () => rm(root, { recursive: true, force: true }),
   };
