@@ -35,7 +35,6 @@ const NIGHTLY = [
   "test/integration/two-stores-policy.test.ts",
   "test/integration/waits.test.ts",
   "test/ledger/bulk-races.test.ts",
-  "test/ledger/model.test.ts",
   "test/operations/bulk-pace.test.ts",
   "test/operations/bulk-run-crashes.test.ts",
   "test/operations/bulk-runs.test.ts",
