@@ -21,7 +21,6 @@ export function postgresProgramsPath(): string | undefined {
     .find((path) => existsSync(join(path, "pg_basebackup")));
 }
 
-export type PostgresServer = Awaited<ReturnType<typeof openServer>>;
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
 
 /** Starts a primary, its copy by pg_basebackup as a standby that streams from it, and a name that clients use. */
