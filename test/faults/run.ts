@@ -45,7 +45,7 @@ const WARM_UP_MS = 3_000;
 const QUIET_MS = 8_000;
 /** Then, too, a machine with little to spare must not fall behind by itself. */
 const MEASURED_RATE_MAX = 25;
-/** Longer than others may take then, so that whoever waits for a handler that hangs is too late. */
+/** Longer than others may take then: an event that waits for a handler that hangs is too late. */
 const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
 export async function runFaults(options: RunOptions): Promise<Report> {

@@ -21,7 +21,6 @@ export function postgresProgramsPath(): string | undefined {
     .find((path) => existsSync(join(path, "pg_basebackup")));
 }
 
-export type PostgresServer = Awaited<ReturnType<typeof openServer>>;
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
 
 export async function startPostgresPair({

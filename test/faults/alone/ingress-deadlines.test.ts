@@ -5,8 +5,7 @@ import { openForEach } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
 import { openHangingServers, type Source, type Timed } from "./hanging-servers.ts";
 
-// What bounds a write to an event store when a server hangs. Each test goes through the ingress's own HTTP,
-// whoever keeps the time inside: it fails when nobody does.
+// The deadline of a write to an event store when a server hangs, tried by HTTP: it fails when nobody keeps it.
 
 /** An answer takes 2 s at the most; the machine that runs all of this may be busy. A hang is longer. */
 const ANSWERED_WITHIN_MS = 4_000;

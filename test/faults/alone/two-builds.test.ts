@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { withQueue } from "../../support/queue-fixture.ts";
 import { describeOnRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import type { Build } from "../environment/environment.ts";
 import type { Role } from "../environment/role.ts";
 import { plainEvent } from "../load/plan.ts";
 import { createScratch } from "../mutants/scratch.ts";
