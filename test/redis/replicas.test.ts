@@ -47,12 +47,17 @@ async function startPair({ withReplica = true } = {}) {
   };
 }
 
+/** A pipeline on a pair, and its ingress. */
+async function startIngress({ urls }: Awaited<ReturnType<typeof startPair>>, replicas = 0) {
+  const pipeline = await createTwoStorePipeline(urls, { settings: { queue: { replicas } } });
+  onTestFinished(() => pipeline.stop());
+  return { pipeline, ingress: await pipeline.startInProcess("ingress") };
+}
+
 /** Delivers to a source without a worker, fails over to a replica that is a second behind, and counts what was lost. */
 async function lostIn(source: string, replicas: number): Promise<number> {
   const pair = await startPair();
-  const pipeline = await createTwoStorePipeline(pair.urls, { settings: { queue: { replicas } } });
-  onTestFinished(() => pipeline.stop());
-  const ingress = await pipeline.startInProcess("ingress");
+  const { pipeline, ingress } = await startIngress(pair, replicas);
   await untilReady(ingress, "ready");
   pair.link.lag(LAG_MS);
   const senders = startSenders((id) => deliver(ingress, source, { id }), { pauseMs: 10 });
@@ -88,27 +93,19 @@ async function lostIn(source: string, replicas: number): Promise<number> {
 }
 
 describeOnRedis("a failover to a replica that is a second behind", () => {
-  test("loses the last second of the queue, where no replica must have it", async () => {
-    expect(await lostIn("fast", 0)).toBeGreaterThan(0);
-  });
-
-  test("loses nothing with queue.replicas: 1", async () => {
-    expect(await lostIn("fast", 1)).toBe(0);
-  });
-
-  test("loses nothing of what the ledger took first", async () => {
-    expect(await lostIn("safe", 0)).toBe(0);
+  test.each([
+    ["the last second of the queue, where no replica must have it", "fast", 0, true],
+    ["nothing with queue.replicas: 1", "fast", 1, false],
+    ["nothing of what the ledger took first", "safe", 0, false],
+  ])("loses %s", async (_what, source, replicas, loses) => {
+    expect((await lostIn(source, replicas)) > 0).toBe(loses);
   });
 });
 
 describeOnRedis("queue.replicas: 1", () => {
-  const settings = { queue: { replicas: 1 } };
-
   test("with a replica in step the queue takes the events, and Redis' own count of WAIT moves", async () => {
     const pair = await startPair();
-    const pipeline = await createTwoStorePipeline(pair.urls, { settings });
-    onTestFinished(() => pipeline.stop());
-    const ingress = await pipeline.startInProcess("ingress");
+    const { pipeline, ingress } = await startIngress(pair, 1);
     await untilReady(ingress, "ready");
     const senders = startSenders((id) => deliver(ingress, "fast", { id }));
     await senders.moreAcknowledged(200);
@@ -122,9 +119,7 @@ describeOnRedis("queue.replicas: 1", () => {
 
   test("without a replica the ledger takes the events at once, and workers get them", async () => {
     const pair = await startPair({ withReplica: false });
-    const pipeline = await createTwoStorePipeline(pair.urls, { settings });
-    onTestFinished(() => pipeline.stop());
-    const ingress = await pipeline.startInProcess("ingress");
+    const { pipeline, ingress } = await startIngress(pair, 1);
     await pipeline.startInProcess("worker");
     // The ledger may be the store in use before it is known why.
     await until(async () => {
@@ -153,9 +148,7 @@ describeOnRedis("a primary that becomes a replica under its clients", () => {
     const pair = await startPair();
     const other = await startRedis();
     onTestFinished(() => other.stop());
-    const pipeline = await createTwoStorePipeline(pair.urls);
-    onTestFinished(() => pipeline.stop());
-    const ingress = await pipeline.startInProcess("ingress");
+    const { pipeline, ingress } = await startIngress(pair);
     await pipeline.startInProcess("worker");
     await untilReady(ingress, "ready");
     const senders = startSenders((id) => deliver(ingress, "fast", { id }), { pauseMs: 5 });

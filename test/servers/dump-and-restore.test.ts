@@ -28,7 +28,7 @@ describeOnStandby("a dump of pg_dump", () => {
   let folder: string;
   let url: string;
   let dump: string;
-  let [intoNew, inPlace, afterDrop]: (string | undefined)[] = [];
+  let restores: string[];
 
   beforeAll(async () => {
     postgres = await startInstalledPostgres();
@@ -37,7 +37,7 @@ describeOnStandby("a dump of pg_dump", () => {
     at.pathname = "/app";
     url = at.href;
     [dump = ""] = await commandsOf("What to back up");
-    [intoNew, inPlace, afterDrop] = await commandsOf("Restore Postgres");
+    restores = await commandsOf("Restore Postgres");
   });
   afterAll(async () => {
     await postgres?.stop();
@@ -96,30 +96,20 @@ describeOnStandby("a dump of pg_dump", () => {
     );
   });
 
-  /** As it was when it was dumped, and in use again. */
-  async function expectRestored() {
+  test.each([
+    ["a new database", 0, "DROP DATABASE app WITH (FORCE)"],
+    ["the database that was dumped, in its place", 1, "SELECT"],
+    ["a database whose schemas are dropped first", 2, "SELECT"],
+  ])("is restored into %s", async (_what, command, before) => {
+    await postgres.query(before);
+    await shell(restores[command] ?? "");
+    // As it was when it was dumped, and in use again.
     expect(await contents()).toEqual(DUMPED);
     const pool = testPool(url);
     expect(await migrate({ pool })).toEqual([]);
     await pool.end();
     await accept("evt_2", "evt_3");
     expect((await contents()).events).toEqual(["evt_1", "evt_2", "evt_3"]);
-  }
-
-  test("is restored into a new database", async () => {
-    await postgres.query("DROP DATABASE app WITH (FORCE)");
-    await shell(intoNew ?? "");
-    await expectRestored();
-  });
-
-  test("is restored in place of the database that was dumped", async () => {
-    await shell(inPlace ?? "");
-    await expectRestored();
-  });
-
-  test("is restored into a database whose schemas are dropped first", async () => {
-    await shell(afterDrop ?? "");
-    await expectRestored();
   });
 
   test("is refused by --clean alone, which changes nothing", async () => {

@@ -1,41 +1,16 @@
-import type { HandlerTransaction } from "@millrace/core";
 import { createLedger, type Ledger } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
-import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  testPool,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
 import { startPgbouncer, type TestPgbouncer } from "../support/pgbouncer.ts";
 import { until } from "../support/until.ts";
 import { LEFT_BEHIND } from "../attacks/left-behind.ts";
+import { WAYS, type Way } from "../ledger/attempt-fixture.ts";
 
 // Behind a pooler in transaction mode, the next transaction of a server connection is anyone's. It begins when the last
 // one has ended: what is cleaned by a later message is cleaned too late, or on another connection.
-
-type Work = (tx: HandlerTransaction) => Promise<unknown>;
-type Way = (ledger: Ledger, work: Work) => Promise<unknown>;
-
-const WAYS: Readonly<Record<string, Way>> = {
-  "a first attempt": async ({ claims }, work) => {
-    const nothing = () => {};
-    const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
-    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    return await claims.attemptFirst(aJob(anEvent()), handle, limits);
-  },
-  "a recorded attempt": async (ledger, work) => {
-    const event = anEvent();
-    const number = await claim(ledger, event);
-    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    return await ledger.claims.attempt(keyOf(event), number, handle, patient());
-  },
-};
 
 describeBehindPgbouncer("a handler behind transaction pooling", () => {
   let it: TestLedger;
@@ -80,19 +55,18 @@ describeBehindPgbouncer("a handler behind transaction pooling", () => {
   }
 
   describe.each(Object.entries(WAYS))("in %s", (_, attempt) => {
-    for (const [what, [leave, isThere]] of Object.entries(LEFT_BEHIND)) {
-      test(`${what} of an event that completes does not reach who waits for the connection`, async () => {
-        const { end, pid, seen } = await leaveAndLook(attempt, leave, isThere, false);
-        expect(end).toBe("completed");
+    const left = Object.entries(LEFT_BEHIND).flatMap(([what, [leave, isThere]]) =>
+      [false, true].map((fails) => ({ what, leave, isThere, fails })),
+    );
+    test.each(left)(
+      "$what does not reach who waits for the connection, of an event that fails: $fails",
+      async ({ leave, isThere, fails }) => {
+        const { end, pid, seen } = await leaveAndLook(attempt, leave, isThere, fails);
+        if (fails) expect(end).toMatchObject({ message: "as the event says" });
+        else expect(end).toBe("completed");
         expect(seen).toEqual({ pid, found: false });
-      });
-
-      test(`${what} of an event that fails does not reach who waits for the connection`, async () => {
-        const { end, pid, seen } = await leaveAndLook(attempt, leave, isThere, true);
-        expect(end).toMatchObject({ message: "as the event says" });
-        expect(seen).toEqual({ pid, found: false });
-      });
-    }
+      },
+    );
   });
 
   test.each(Object.entries(WAYS))(

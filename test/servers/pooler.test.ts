@@ -6,12 +6,13 @@ import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
 import { claim, patient } from "../support/ledger-fixture.ts";
 import { readMetric } from "../support/metrics.ts";
 import { canKeepNames, startPgbouncer, type TestPgbouncer } from "../support/pgbouncer.ts";
-import { createPipeline, post, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { event } from "../support/queue-fixture.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
+import { named, sendAll } from "./sending.ts";
 
 const EVENTS = 480;
 const LEADS = "millrace_reconciler_leader";
@@ -43,7 +44,6 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     DATABASE_SESSION_URL: servers.databaseUrl,
   });
 
-  /** Starts an ingress and workers, which end with the test. */
   async function start(env: Readonly<Record<string, string>>, count = 1) {
     const open = async (role: "ingress" | "worker") => {
       const started = await pipeline.startInProcess(role, env);
@@ -54,6 +54,12 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     return { ingress: await open("ingress"), workers: await Promise.all(opening) };
   }
 
+  async function run(ingress: { url: string }, name: string, count = 50): Promise<void> {
+    const ids = named(name, count);
+    await sendAll(ingress, ids);
+    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+  }
+
   test(`${EVENTS} of ${EVENTS} events run once through transaction pooling, and one reconciler leads`, async () => {
     const { ingress, workers } = await start(pooled(), 3);
     const leaders = async () => {
@@ -61,11 +67,9 @@ describeBehindPgbouncer("behind PgBouncer", () => {
       return each.reduce<number>((sum, leads) => sum + (leads ?? 0), 0);
     };
     await until(async () => (await leaders()) === 1);
-    const ids = Array.from({ length: EVENTS }, (_, index) => `evt_pooled_${index}`);
+    const ids = named("pooled", EVENTS);
     for (let at = 0; at < ids.length; at += 40) {
-      const answers = await Promise.all(
-        ids.slice(at, at + 40).map((id) => post(ingress.url, { id, type: "test.effect" })),
-      );
+      const answers = await sendAll(ingress, ids.slice(at, at + 40));
       // A sender whose first try was answered 503 may find its event stored.
       expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
       expect(await leaders()).toBeLessThanOrEqual(1);
@@ -78,11 +82,9 @@ describeBehindPgbouncer("behind PgBouncer", () => {
 
   test("events run while PgBouncer is restarted", async () => {
     const { ingress } = await start(pooled());
-    const ids = Array.from({ length: 100 }, (_, index) => `evt_restarted_${index}`);
-    const sending = ids.map((id) => post(ingress.url, { id, type: "test.effect" }));
+    const running = run(ingress, "restarted", 100);
     await transactions.restart();
-    await Promise.all(sending);
-    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+    await running;
   });
 
   test("a worker whose retention has no session is refused, and is told what to set", async () => {
@@ -101,9 +103,7 @@ describeBehindPgbouncer("behind PgBouncer", () => {
   test("a worker needs nothing more where sessions are pooled", async () => {
     const DATABASE_URL = sessions.urlOf(servers.databaseUrl);
     const { ingress } = await start({ DATABASE_URL });
-    const ids = Array.from({ length: 50 }, (_, index) => `evt_session_${index}`);
-    await Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect" })));
-    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+    await run(ingress, "session");
   });
 
   test.each(["transaction", "session"] as const)(
@@ -122,9 +122,7 @@ describeBehindPgbouncer("behind PgBouncer", () => {
   test("events run where the queue is on Postgres and DATABASE_SESSION_URL leads past the pooler", async () => {
     const env = { ...pooled(), REDIS_URL: "" };
     const { ingress } = await start(env);
-    const ids = Array.from({ length: 50 }, (_, index) => `evt_queue_${index}`);
-    await Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect" })));
-    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
+    await run(ingress, "queue");
   });
 
   test("commands work through it, and the doctor tells what stands there", async () => {
@@ -132,21 +130,22 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     expect(await millrace(["migrate"], { env })).toMatchObject({ code: 0 });
     expect(await millrace(["events", "--limit", "1"], { env })).toMatchObject({ code: 0 });
     expect(await millrace(["retention"], { env })).toMatchObject({ code: 0 });
-    const { stdout } = await millrace(["doctor"], { env });
-    expect(stdout).toMatch(/^ok +postgres +version .*, behind a pooler \(transaction pooling\)$/m);
+    const doctor = async (of: typeof env) => (await millrace(["doctor"], { env: of })).stdout;
+    expect(await doctor(env)).toMatch(
+      /^ok +postgres +version .*, behind a pooler \(transaction pooling\)$/m,
+    );
     const alone = { ...env, DATABASE_SESSION_URL: "" };
-    expect((await millrace(["doctor"], { env: alone })).stdout).toMatch(
-      /^BAD +session +the retention needs .*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
-    );
     const twice = { ...env, DATABASE_SESSION_URL: env.DATABASE_URL };
-    expect((await millrace(["doctor"], { env: twice })).stdout).toMatch(
-      /^BAD +session +.*a pooler answers at DATABASE_SESSION_URL.*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
-    );
     const ofSessions = sessions.urlOf(servers.databaseUrl);
-    const listens = { ...pipeline.env, DATABASE_URL: ofSessions, REDIS_URL: "" };
-    expect((await millrace(["doctor"], { env: listens })).stdout).toMatch(
-      /^BAD +session +the queue needs .*\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$/m,
-    );
+    const listens = { ...env, DATABASE_URL: ofSessions, DATABASE_SESSION_URL: "", REDIS_URL: "" };
+    for (const [of, text] of [
+      [alone, "the retention needs "],
+      [twice, ".*a pooler answers at DATABASE_SESSION_URL"],
+      [listens, "the queue needs "],
+    ] as const) {
+      const fix = "\\n +fix: Set DATABASE_SESSION_URL to the URL of Postgres itself$";
+      expect(await doctor(of)).toMatch(new RegExp(`^BAD +session +${text}.*${fix}`, "m"));
+    }
     expect(await millrace(["retention"], { env: alone })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("(session_needed)"),
@@ -193,7 +192,6 @@ describeBehindPgbouncer("the ledger's pool", () => {
     return pool;
   }
 
-  /** Records and attempts many events at once. */
   async function attemptAll(pool: pg.Pool, name: string, count = 40): Promise<void> {
     const { claims } = createLedger({ pool });
     await Promise.all(
@@ -215,41 +213,20 @@ describeBehindPgbouncer("the ledger's pool", () => {
     expect(await findPooler(openPool(proxy.url))).toBe("none");
     expect(await findPooler(openPool(pooler.urlOf(database.url)))).toBe("transaction");
     expect(await findPooler(openPool(session.urlOf(database.url)))).toBe("session");
-  });
-
-  test("finds one that has a single connection to Postgres, and events run through it", async () => {
     const single = await startPgbouncer(inject("postgresUrl"), { poolSize: 1 });
     onTestFinished(() => single.stop());
-    const pool = openPool(single.urlOf(database.url), 4);
-    expect(await findPooler(pool)).toBe("transaction");
-    await attemptAll(pool, "single", 10);
-  });
-
-  test("finds it while others use the pooler", async () => {
-    const busy = openPool(pooler.urlOf(database.url));
-    await findPooler(busy);
-    let isOver = false;
-    const using = Promise.all(
-      [1, 2, 3].map(async () => {
-        while (!isOver) await busy.query("SELECT pg_sleep(0.001)");
-      }),
-    );
-    for (let tries = 0; tries < 5; tries += 1) {
-      expect(await findPooler(openPool(pooler.urlOf(database.url)))).toBe("transaction");
-    }
-    isOver = true;
-    await using;
+    expect(await findPooler(openPool(single.urlOf(database.url), 4))).toBe("transaction");
   });
 
   test("sends names where the pooler keeps them, and none once it has found that they are gone", async () => {
     const keeps = canKeepNames();
     // All look at one connection to Postgres, so what is prepared there is all that is.
-    const named = await startPgbouncer(inject("postgresUrl"), {
+    const keeping = await startPgbouncer(inject("postgresUrl"), {
       poolSize: 1,
       settings: keeps ? { max_prepared_statements: 100 } : {},
     });
-    onTestFinished(() => named.stop());
-    const pool = openPool(named.urlOf(database.url), 4);
+    onTestFinished(() => keeping.stop());
+    const pool = openPool(keeping.urlOf(database.url), 4);
     const errors: string[] = [];
     expect(await findPooler(pool)).toBe("transaction");
     pool.on("connect", (client) => {

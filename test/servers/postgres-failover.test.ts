@@ -3,12 +3,13 @@ import { createLedger } from "@millrace/ledger";
 import { afterEach, expect, test } from "vitest";
 import exported from "../fixtures/failover/millrace.config.ts";
 import { describeOnStandby } from "../support/describe-on-servers.ts";
-import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, post, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import type { MillraceProcess } from "../support/millrace-process.ts";
+import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgresPair, type PostgresPair } from "../support/postgres-standby.ts";
 import { event } from "../support/queue-fixture.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { doctorAgrees, named, sendAll } from "./sending.ts";
 
 // A primary dies, its standby is promoted, and the name that the roles know leads to it.
 
@@ -39,11 +40,9 @@ describeOnStandby("Postgres failed over", () => {
     worker = await pipeline.start("worker");
     return { pair, pipeline };
   }
-  const named = (name: string, count: number) =>
-    Array.from({ length: count }, (_, index) => `msg_${name}_${index}`);
   /** To the source that stores in the queue first, or in the ledger. */
-  const sendAll = (ids: readonly string[], source: "acme" | "patient") =>
-    Promise.all(ids.map((id) => post(ingress.url, { id, type: "test.effect", source })));
+  const send = (ids: readonly string[], source: "acme" | "patient") =>
+    sendAll(ingress, ids, { source });
   async function failOver({ standby, primary, promote, moveName }: PostgresPair): Promise<void> {
     await primary.kill();
     await promote();
@@ -51,12 +50,6 @@ describeOnStandby("Postgres failed over", () => {
     expect(await standby.query("select pg_is_in_recovery() as standby")).toEqual([
       { standby: false },
     ]);
-  }
-  async function doctorAgrees({ env }: Pipeline): Promise<string> {
-    return await until(async () => {
-      const { code, output } = await runCommand(["doctor"], env);
-      return code === 0 && output;
-    });
   }
   const failures = async ({ database }: Pipeline) => {
     const { rows } = await database.query(
@@ -68,11 +61,11 @@ describeOnStandby("Postgres failed over", () => {
   test(`to a standby that lagged runs the ${LOST} events again that it never had`, async () => {
     const { pair, pipeline } = await start();
     const [before, lost] = [named("before", 30), named("lost", LOST)];
-    await sendAll(before, "acme");
+    await send(before, "acme");
     await untilCompletedOnce(pipeline.database, before);
     await pair.caughtUp();
     pair.link.freeze();
-    await sendAll(lost, "acme");
+    await send(lost, "acme");
     expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
     await failOver(pair);
 
@@ -85,11 +78,11 @@ describeOnStandby("Postgres failed over", () => {
   test("to a standby that lagged fails what only the primary had, and runs it when it is sent again", async () => {
     const { pair, pipeline } = await start();
     const [before, lost] = [named("before", 30), named("lost", LOST)];
-    await sendAll(before, "patient");
+    await send(before, "patient");
     await untilCompletedOnce(pipeline.database, before);
     await pair.caughtUp();
     pair.link.freeze();
-    await sendAll(lost, "patient");
+    await send(lost, "patient");
     await untilCompletedOnce(pipeline.database, lost);
     await failOver(pair);
 
@@ -97,7 +90,7 @@ describeOnStandby("Postgres failed over", () => {
     await until(all, { what: `${LOST} failed events` });
     expect(await failures(pipeline)).toEqual([{ code: "body_lost", count: LOST }]);
     await doctorAgrees(pipeline);
-    await sendAll(lost, "patient");
+    await send(lost, "patient");
     expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
   });
 
@@ -124,7 +117,7 @@ describeOnStandby("Postgres failed over", () => {
   test("to a synchronous standby loses nothing, and runs nothing again", async () => {
     const { pair, pipeline } = await start({ synchronous: true });
     const events = named("kept", 200);
-    const sending = sendAll(events, "patient");
+    const sending = send(events, "patient");
     await until(async () => {
       const { rows } = await pipeline.database.query("select count(*)::int from effects");
       return rows[0].count > 20;

@@ -1,12 +1,12 @@
 import { createLedger, createPool } from "@millrace/ledger";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { runCommand } from "../support/millrace-process.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, post, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
+import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { doctorAgrees, named, sendAll } from "./sending.ts";
 
 // Postgres is put back to a backup under roles that go on, and Redis is not.
 
@@ -34,11 +34,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     await Promise.all([postgres?.stop(), redis?.stop()]);
   });
 
-  const named = (name: string, count: number) =>
-    Array.from({ length: count }, (_, index) => `msg_${name}_${index}`);
-  const send = (id: string) => post(ingress.url, { id, type: "test.effect" });
-  const sendAll = (ids: readonly string[]) => Promise.all(ids.map(send));
-  const doctor = () => runCommand(["doctor"], pipeline.env);
+  const send = (ids: readonly string[]) => sendAll(ingress, ids);
   const countPasses = async () => {
     const { rows } = await pipeline.database.query(
       "select max(pass)::int from millrace.queue_epochs",
@@ -53,10 +49,10 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
   test(`has ${LATER} of ${LATER} later events again, none twice, and the doctor agrees`, async () => {
     const before = named("before", 50);
     const later = named("later", LATER);
-    await sendAll(before);
+    await send(before);
     await untilCompletedOnce(pipeline.database, before);
     await postgres.backUp();
-    await sendAll(later);
+    await send(later);
     expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);
     await postgres.restore();
 
@@ -67,14 +63,11 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
       .split("\n")
       .find((each) => each.includes("failed over or restored"));
     expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "error", source: "acme", unnamed: 0 });
-    const { code, output } = await until(async () => {
-      const seen = await doctor();
-      return seen.code === 0 && seen;
-    });
-    expect(code).toBe(0);
-    expect(output).toMatch(/note +epochs +Postgres was failed over or restored: .*acme/);
+    expect(await doctorAgrees(pipeline)).toMatch(
+      /note +epochs +Postgres was failed over or restored: .*acme/,
+    );
     // The senders deliver again: duplicates, and nothing runs.
-    const again = await sendAll(later);
+    const again = await send(later);
     expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
     expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);
   });
@@ -83,7 +76,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     const later = named("redelivered", 20);
     await postgres.backUp();
     const rows = await until(countRows);
-    await sendAll(later);
+    await send(later);
     await untilCompletedOnce(pipeline.database, later);
     // A job ends after its event has.
     await withQueue({ databaseUrl: postgres.url, redisUrl: redis.url }, "acme", (queue) =>
@@ -98,7 +91,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
 
     // A ledger that answers too late leaves it to the reconciler; a sender may deliver as often as it likes.
     await until(async () => {
-      const answers = await sendAll(later);
+      const answers = await send(later);
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       return (await countRows()) === rows + later.length;
     });
@@ -108,13 +101,13 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
 
   test("compares quietly what was only restarted", async () => {
     const events = named("restarted", 10);
-    await sendAll(events);
+    await send(events);
     await untilCompletedOnce(pipeline.database, events);
     const passes = await countPasses();
     await until(async () => (await countPasses()) > passes);
     await postgres.restart();
     await until(() => worker.output().includes("Postgres was restarted"));
-    await sendAll(named("restarted_later", 1));
+    await send(named("restarted_later", 1));
     expect(await untilCompletedOnce(pipeline.database, events)).toEqual([]);
     expect(worker.output()).not.toContain("failed over or restored");
   });

@@ -1,6 +1,7 @@
 import { on, standardWebhooks } from "millrace";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readiness } from "../integration/two-stores.ts";
 import { describeOnStandby } from "../support/describe-on-servers.ts";
 import { createPipeline, post, postOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgresPair, type PostgresPair } from "../support/postgres-standby.ts";
@@ -17,12 +18,8 @@ const CONFIG = {
   ],
 };
 
-/** `/readyz`, as an orchestrator asks. */
-async function readiness(url: string): Promise<{ status: number; parts: Record<string, string> }> {
-  const response = await fetch(`${url}/readyz`);
-  const { parts } = (await response.json()) as { parts: Record<string, string> };
-  return { status: response.status, parts };
-}
+const isReadOnly = async (role: { url: string }, part: string) =>
+  (await readiness(role)).parts[part] === "database_read_only";
 
 describeOnStandby("on a Postgres with a standby", () => {
   describe.each(["redis", "postgres"] as const)("and a queue on %s,", (backend) => {
@@ -45,21 +42,18 @@ describeOnStandby("on a Postgres with a standby", () => {
 
     test("a worker on the standby waits for a primary, and says why", async () => {
       const worker = await pipeline.start("worker", { DATABASE_URL: pair.standby.url });
-      const { status, parts } = await until(async () => {
-        const seen = await readiness(worker.url);
-        return seen.parts["postgres"] !== undefined && seen;
+      const seen = await until(async () => {
+        const answer = await readiness(worker);
+        return answer.parts["postgres"] !== undefined && answer;
       });
-      expect(status).toBe(503);
-      expect(parts).toEqual({ worker: "waiting for Postgres", postgres: "database_read_only" });
+      const parts = { worker: "waiting for Postgres", postgres: "database_read_only" };
+      expect(seen).toMatchObject({ httpStatus: 503, parts });
       await worker.end("SIGTERM");
     });
 
     test("an ingress whose ledger is the standby stores in the queue if it can, and says why", async () => {
       const ingress = await pipeline.start("ingress", { DATABASE_URL: pair.standby.url });
-      await until(async () => {
-        const { parts } = await readiness(ingress.url);
-        return parts["ledger"] === "database_read_only";
-      });
+      await until(() => isReadOnly(ingress, "ledger"));
       const { status } = await postOnce(ingress.url, { id: "evt_aside", type: "any" });
       expect(status).toBe(backend === "redis" ? 202 : 503);
       await ingress.end("SIGTERM");
@@ -75,8 +69,8 @@ describeOnStandby("on a Postgres with a standby", () => {
         return;
       }
       const dashboard = await pipeline.start("dashboard", { DATABASE_URL: pair.standby.url });
-      expect(await readiness(dashboard.url)).toMatchObject({
-        status: 503,
+      expect(await readiness(dashboard)).toMatchObject({
+        httpStatus: 503,
         parts: { ledger: "database_read_only" },
       });
       const { items } = (await (await fetch(`${dashboard.url}/api/health`)).json()) as {
@@ -108,29 +102,20 @@ describeOnStandby("on a Postgres with a standby", () => {
       // The primary is demoted where it is, as a cluster's manager does, and the standby promoted.
       await pair.primary.query("ALTER SYSTEM SET default_transaction_read_only = on");
       await pair.primary.query("SELECT pg_reload_conf()");
-      const isReadOnly = async (url: string, part: string) => {
-        const { parts } = await readiness(url);
-        return parts[part] === "database_read_only";
-      };
-      await until(() => isReadOnly(worker.url, "postgres"));
-      await until(() => isReadOnly(ingress.url, "ledger"));
-      await until(() => isReadOnly(dashboard.url, "ledger"));
+      await until(() => isReadOnly(worker, "postgres"));
+      for (const role of [ingress, dashboard]) await until(() => isReadOnly(role, "ledger"));
       await pair.caughtUp();
       await pair.promote();
 
       // The name moves, and the connections that are there stay: the roles close them by themselves.
       pair.moveName({ cut: false });
-      await until(async () => (await readiness(ingress.url)).status === 200);
-      await until(async () => (await readiness(worker.url)).status === 200);
-      await until(async () => (await readiness(dashboard.url)).status === 200);
+      for (const role of [ingress, worker, dashboard]) {
+        await until(async () => (await readiness(role)).httpStatus === 200);
+      }
       for (const id of ids.slice(20)) await post(ingress.url, { id, type: "any" });
-      await until(async () => {
-        const [row] = await pair.standby.query<{ done: number }>(
-          `SELECT count(*)::int AS done FROM millrace.events
-            WHERE status = 'completed' AND event_id LIKE 'evt_failed_over_%'`,
-        );
-        return row?.done === ids.length;
-      });
+      const completed = `SELECT FROM millrace.events
+        WHERE status = 'completed' AND event_id LIKE 'evt_failed_over_%'`;
+      await until(async () => (await pair.standby.query(completed)).length === ids.length);
       const effects = await pair.standby.query<{ event_id: string }>(
         "SELECT event_id FROM effects WHERE event_id LIKE 'evt_failed_over_%'",
       );
