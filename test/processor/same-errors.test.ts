@@ -12,7 +12,6 @@ import { openForAll } from "../support/open-for.ts";
 // Errors of one kind must be one group, and those of another kind another: of all pairs that are in one
 // group, how many belong there (precision), and of all that belong there, how many are (recall).
 
-/** Values that differ from one event to the next. */
 const VALUES = [
   {
     ...{ id: "ord_8aF3kd92LmQ1", uuid: "3f2b8c1e-9a4d-4e57-8b1c-2d9e6f7a8b90", n: 7 },
@@ -53,7 +52,6 @@ beforeAll(async () => {
       from unnest(array['${VALUES.map(({ id }) => id).join("','")}']) id`);
 });
 
-/** Runs a query with values by their names. */
 const query =
   (text: string, ...names: readonly (keyof Values)[]): Kind =>
   (values) =>
@@ -106,6 +104,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "http: 404": thrown((v) => `HTTP 404 from https://api.shop.io/v1/${v.id}: retry in ${v.n} s`),
   "axios: 404": thrown(() => "Request failed with status code 404", "AxiosError"),
   "axios: 502": thrown(() => "Request failed with status code 502", "AxiosError"),
+  "axios: timeout": thrown((v) => `timeout of ${v.n}ms exceeded`, "AxiosError"),
   "json: html": ({ id }) => JSON.parse(`<html><body>${id}`),
   "json: cut": ({ id }) => JSON.parse(`{"id":"${id}","total":`),
   "zod: email": ({ word }) => z.object({ email: z.email() }).parse({ email: word }),
