@@ -7,7 +7,6 @@ import { holdOpen } from "./attempt-fixture.ts";
 
 const it = openForAll(openTestLedger);
 
-/** The same event with another body. */
 function otherwise(event: IncomingEvent, text: string): IncomingEvent {
   const body = Buffer.from(text);
   return { ...event, body, bodyHash: bodyHash(body) };

@@ -23,7 +23,6 @@ interface Row {
   readonly source?: string;
   readonly type?: string;
   readonly status?: "completed" | "failed";
-  /** When it was recorded. */
   readonly from: string;
   readonly ms?: number;
   readonly retried?: boolean;

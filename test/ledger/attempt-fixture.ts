@@ -46,14 +46,11 @@ export async function holdOpen(
   };
 }
 
-/** A ledger and a table that handlers write to. */
 export interface TestAttempts extends TestLedger {
-  /** Runs one attempt of a new event, and says how it ended. */
   attempt(
     work: Work,
     limits?: ReturnType<typeof patient>,
   ): Promise<{ end: unknown; status: string | undefined }>;
-  /** What handlers have written and committed. */
   written(): Promise<string[]>;
 }
 

@@ -19,7 +19,6 @@ function failed(over: Partial<AttemptFailure> = {}): AttemptFailure {
   return { ...failure, details, ...over };
 }
 
-/** Fails an attempt of an event. */
 async function fail(over: Partial<AttemptFailure> = {}, event = anEvent()): Promise<IncomingEvent> {
   const attempt = await claim(it.ledger, event);
   await it.ledger.claims.fail(keyOf(event), attempt, failed(over));

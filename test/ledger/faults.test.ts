@@ -26,7 +26,6 @@ beforeEach(() => it.ask("TRUNCATE effects"));
 
 const effects = async () => (await it.ask("SELECT FROM effects")).length;
 
-/** Attempts an event whose handler may write; gives how it ended, or its error. */
 const attempt = async (
   work: (tx: HandlerTransaction) => Promise<unknown>,
   { ledger = it.ledger, event = anEvent() } = {},
@@ -39,7 +38,6 @@ const insert = (name: string) => (tx: HandlerTransaction) =>
 const UNAVAILABLE = { code: "database_unavailable" };
 const IN_TRANSACTION = "state LIKE 'idle in transaction%' AND datname = current_database()";
 
-/** Ends every transaction that waits for its handler, and waits until each is gone. */
 async function terminateAll(): Promise<void> {
   await it.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);
   const left = () => it.ask(`SELECT FROM pg_stat_activity WHERE ${IN_TRANSACTION}`);

@@ -73,7 +73,6 @@ const withCut = (operation: fc.Arbitrary<Operation>) =>
   fc.tuple(operation, cut).map((given) => command(...given));
 const record = withCut(fc.tuple(id, run).map((given) => operations.record(...given)));
 
-/** Every operation of the ledger that changes a row, on two events, with cuts. */
 const COMMANDS = [
   withCut(id.map(operations.accept)),
   ...[record, record],

@@ -51,7 +51,6 @@ const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nod
 const explained = (rows: readonly Explained[]) =>
   rows.flatMap((row) => row["QUERY PLAN"]).flatMap(({ Plan }) => nodesOf(Plan));
 
-/** The statements that a call sends. */
 async function statementsOf(call: () => Promise<unknown>) {
   const asked = vi.spyOn(pg.Client.prototype, "query");
   await call();
@@ -66,12 +65,10 @@ async function statementsOf(call: () => Promise<unknown>) {
   return queries;
 }
 
-/** The indexes that the statements of a call are planned with. */
 async function indexesOfCall(call: () => Promise<unknown>): Promise<string[]> {
   return (await planOfCall(call)).flatMap((node) => node["Index Name"] ?? []);
 }
 
-/** The nodes of the plans of a call's statements. */
 async function planOfCall(call: () => Promise<unknown>): Promise<Node[]> {
   const queries = await statementsOf(call);
   expect(queries.map(({ text }) => text)).toContainEqual(expect.stringContaining(PLAN_BY_KEY));

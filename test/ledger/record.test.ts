@@ -23,7 +23,6 @@ beforeAll(async () => {
 /** What a claim says of an event that became pending with it. */
 const FRESH = { waits: 0, pendingForMs: 0 };
 
-/** What a claim says of an event that the ledger has. */
 const storedOf = ({ type, unsigned, acceptedAtMs }: IncomingEvent) => {
   return { type, unsigned, acceptedAtMs };
 };

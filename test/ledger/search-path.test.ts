@@ -23,7 +23,6 @@ test("a statement of the login, without more, makes a table among ours", async (
   expect(await it.ask("SELECT current_schema AS schema")).toEqual([{ schema: "millrace" }]);
 });
 
-/** The schema of a table. */
 async function schemaOf(name: string): Promise<string | undefined> {
   const [row] = await it.ask<{ schema: string }>(
     "SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE relname = $1",

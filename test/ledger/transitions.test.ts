@@ -16,7 +16,6 @@ const it = openForAll(openTestLedger);
 const STATES = ["pending", "completed", "failed"] as const;
 type State = (typeof STATES)[number];
 
-/** An event brought to a state by the ledger itself. */
 async function eventIn(state: State) {
   const event = anEvent();
   if (state === "failed") await failForGood(it.ledger, event);

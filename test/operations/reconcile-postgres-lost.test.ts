@@ -47,7 +47,6 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
       }),
     );
   }
-  /** Expects that each has one effect. */
   async function ranOnce(ids: readonly string[]): Promise<void> {
     const found = await stores.ask<{ id: string }>("SELECT id FROM effects WHERE id = ANY($1)", [
       ids,

@@ -26,7 +26,6 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     return events.map(({ eventId }) => eventId);
   }
 
-  /** Runs everything, and expects that each event ran once. */
   async function runAll(ids: readonly string[]): Promise<void> {
     const ran: string[] = [];
     const pending = () => stores.ask("SELECT FROM millrace.events WHERE status = 'pending'");

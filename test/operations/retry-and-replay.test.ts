@@ -40,7 +40,6 @@ onOneBackend("an event of a person", (prepare, backend) => {
     );
     return ran;
   }
-  /** Runs the event, and expects that it ran once, with its own body. */
   const completes = async (eventId: string, generation = 0) =>
     expect(await settles(eventId)).toEqual([[generation, { id: eventId }]]);
 

@@ -10,7 +10,6 @@ beforeAll(async () => {
   await processors.ask("create table deferred (id int unique deferrable initially deferred)");
 });
 
-/** An error as Postgres sends it. */
 function postgresError(code: string): Error {
   return Object.assign(new Error("terminating connection"), { code, severity: "FATAL" });
 }

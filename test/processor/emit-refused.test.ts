@@ -12,7 +12,6 @@ const emits =
     emit(...given);
 const NO_SOURCE = 'Cannot emit to "post": it is not an internal source; the config has mail, audit';
 
-/** What cannot be emitted, and what is said about it. */
 const REFUSED: readonly [string, HandlerFunction, string][] = [
   ["to a source that is not there", emits("post", "receipt", {}), NO_SOURCE],
   ["to a source with a URL", emits("shop", "receipt", {}), NO_SOURCE.replace("post", "shop")],

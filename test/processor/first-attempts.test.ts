@@ -6,7 +6,6 @@ import { createGate, effect, makeJob, openTestProcessors, prepare } from "./proc
 
 const processors = openForAll(openTestProcessors);
 
-/** Makes the first attempt of an event alone. */
 const first = (after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) =>
   prepare(
     processors,

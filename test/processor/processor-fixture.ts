@@ -28,7 +28,6 @@ import { until } from "../support/until.ts";
 export interface TestProcessors extends TestLedger, SeenEvents {
   /** The pools of the processors, in the order in which they were made. */
   readonly pools: readonly pg.Pool[];
-  /** What handlers left for an event, in order. */
   notes(eventId: string): Promise<string[]>;
   create(
     handlers: readonly Handler[],
@@ -128,7 +127,6 @@ function withHooks(claims: Claims, before: NonNullable<Options["before"]>): Clai
 /** Leaves an effect that the test counts, in a table that would take any number of them. */
 export const effect: HandlerFunction = leave("effect");
 
-/** Leaves an effect under a name of its own. */
 export function leave(note: string): HandlerFunction {
   return async (event, { tx }) => {
     await tx.execute(sql`insert into effects values (${event.id}, ${note})`);

@@ -38,7 +38,6 @@ beforeAll(async () => {
   );
 });
 
-/** Reads by `tx.query`, in a nested transaction too. */
 async function readBy(tx: HandlerTransaction<typeof schema>): Promise<unknown> {
   const found = await tx.query.books.findMany({ with: { author: true } });
   const nested = await tx.transaction((inner) => inner.query.authors.findFirst());

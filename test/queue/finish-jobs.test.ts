@@ -15,7 +15,6 @@ const PREFIX = `bull:${queueName("acme")}:`;
 
 /** A Redis with jobs, and what works on them in groups: all that are active end at the same time. */
 interface Side extends QueuesOnRedis {
-  /** Lets the jobs that are active now end. */
   endActive(): Promise<void>;
 }
 
@@ -149,13 +148,11 @@ describeOnRedis("finishing jobs", () => {
   });
 });
 
-/** Jobs that have ended. */
 async function ended(client: Redis): Promise<number> {
   const counts = ["completed", "failed"].map((name) => client.zcard(PREFIX + name));
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-/** Waits until its group may end. */
 async function turn(waiting: (() => void)[]): Promise<void> {
   await new Promise<void>((resolve) => waiting.push(resolve));
 }

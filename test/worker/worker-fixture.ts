@@ -15,7 +15,6 @@ import { startWorker, type StartedWorker } from "../support/worker.ts";
 
 /** A queue, a ledger with a table of effects, and workers in this process on both. */
 export interface TestWorkers extends TestLedger, SeenEvents {
-  /** The producer's side. */
   readonly queues: Queues;
   /** Starts a worker; it is closed at the end unless the test did. */
   work(

@@ -9,13 +9,10 @@ export interface ModelRow {
   readonly atRetry: number;
   readonly failedRun: string | null;
   readonly enqueued: boolean;
-  /** Attempts in which the handler asked to wait. */
   readonly waits: number;
-  /** Whether the row says when the next attempt is due. */
   readonly due: boolean;
   /** What handlers wrote and committed: one of a completed event, none of any other. */
   readonly effects: number;
-  /** Attempts that have an entry in the log. */
   readonly logged: readonly number[];
 }
 
@@ -75,7 +72,6 @@ export interface Failure {
   readonly attempt: number;
   readonly final: boolean;
   readonly counts: boolean;
-  /** Whether the handler asked to wait. */
   readonly waits: boolean;
   readonly run: string;
 }

@@ -31,7 +31,6 @@ export interface Operation {
   readonly when?: (world: World) => boolean;
   readonly step: (world: World) => Step;
   readonly act: (world: World, side: Side) => Promise<unknown>;
-  /** What an answer leaves in the hands of a worker. */
   readonly taken?: (world: World, answer: unknown) => void;
 }
 
@@ -40,7 +39,6 @@ const keyIn = ({ prefix }: Side, id: string, generation: number): EventKey => ({
 });
 const latest = (rows: ModelRows, id: string) => Math.max(0, model.latestOf(rows, id));
 
-/** An operation on the latest generation of an ID. */
 const onLatest = (
   title: string,
   id: string,
@@ -52,7 +50,6 @@ const onLatest = (
   act: ({ rows }, side) => act(keyIn(side, id, latest(rows, id)), side),
 });
 
-/** An operation on one of the attempts that workers believe to be theirs. */
 const onClaim = (
   title: string,
   n: number,
@@ -78,7 +75,6 @@ const onClaim = (
   };
 };
 
-/** Every operation of the ledger that changes a row. */
 export const operations = {
   accept: (id: string): Operation => ({
     title: `accept ${id}`,

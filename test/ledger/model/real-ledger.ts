@@ -12,7 +12,6 @@ export interface RealLedger {
   readonly ledger: Ledger;
   /** Kills the backend of a transaction, as a restarting server does. */
   terminate(pid: number): Promise<void>;
-  /** Cuts the next connection that commits. */
   arm(cut: Cut): void;
   /** Ends the wait for a commit; tells whether one was cut. */
   disarm(): boolean;
