@@ -12,6 +12,7 @@ import { until } from "../support/until.ts";
 const LAG_MS = 1_000;
 const STORE = "millrace_ingress_active_store";
 
+/** A primary and, behind it, a replica; roles reach them by one address, which moves. */
 async function startPair({ withReplica = true } = {}) {
   const primary = await startRedis();
   const front = await startTcpProxy(primary.url);
@@ -46,6 +47,7 @@ async function startPair({ withReplica = true } = {}) {
   };
 }
 
+/** A pipeline on a pair, and its ingress. */
 async function startIngress({ urls }: Awaited<ReturnType<typeof startPair>>, replicas = 0) {
   const pipeline = await createTwoStorePipeline(urls, { settings: { queue: { replicas } } });
   onTestFinished(() => pipeline.stop());

@@ -51,6 +51,7 @@ describeOnRedis("an older Redis", () => {
     await copyRedis(backup, redis.folder);
 
     await doctorAgrees(pipeline);
+    // Redis has forgotten the later ones, and the ledger has not: a job of theirs runs no handler.
     await send([...before, ...later]);
     const after = named("after", 10);
     await send(after);
@@ -76,6 +77,7 @@ describeOnRedis("an older Redis", () => {
     );
     expect(rows[0].count).toBe(0);
     await doctorAgrees(pipeline);
+    // Neither has a trace of these. Their senders do.
     await send(later);
     await completed(...before, ...between, ...later);
   });

@@ -66,6 +66,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     expect(await doctorAgrees(pipeline)).toMatch(
       /note +epochs +Postgres was failed over or restored: .*acme/,
     );
+    // The senders deliver again: duplicates, and nothing runs.
     const again = await send(later);
     expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
     expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);

@@ -1,5 +1,5 @@
 import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
-import { post, type Pipeline } from "../support/pipeline.ts";
+import { post, type Answer, type Pipeline, type PostedEvent } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 export const named = (name: string, count: number) =>
@@ -8,11 +8,12 @@ export const named = (name: string, count: number) =>
 export function sendAll(
   { url }: Pick<MillraceProcess, "url">,
   ids: readonly string[],
-  over: Partial<Parameters<typeof post>[1]> = {},
-) {
+  over: Partial<PostedEvent> = {},
+): Promise<Answer[]> {
   return Promise.all(ids.map((id) => post(url, { id, type: "test.effect", ...over })));
 }
 
+/** Waits until the doctor finds that ledger and queue agree; gives its output. */
 export function doctorAgrees({ env }: Pipeline): Promise<string> {
   return until(async () => {
     const { code, output } = await runCommand(["doctor"], env);
