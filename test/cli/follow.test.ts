@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { openTestStores, key } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { age } from "../support/aged-events.ts";
 import { openForAll } from "../support/open-for.ts";
