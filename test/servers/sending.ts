@@ -1,5 +1,5 @@
 import { runCommand, type MillraceProcess } from "../support/millrace-process.ts";
-import { post, type Answer, type Pipeline, type PostedEvent } from "../support/pipeline.ts";
+import { post, type Pipeline } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 export const named = (name: string, count: number) =>
@@ -8,8 +8,8 @@ export const named = (name: string, count: number) =>
 export function sendAll(
   { url }: Pick<MillraceProcess, "url">,
   ids: readonly string[],
-  over: Partial<PostedEvent> = {},
-): Promise<Answer[]> {
+  over: Partial<Parameters<typeof post>[1]> = {},
+) {
   return Promise.all(ids.map((id) => post(url, { id, type: "test.effect", ...over })));
 }
 
