@@ -11,7 +11,6 @@ const ATTACKS = {
     socket.write(head);
     socket.write(BODY);
   },
-  /** Sends a body without end in chunks of one byte, so many bytes of them a second on the wire. */
   "cut-up": (socket) => {
     socket.write(head);
     const timer = setInterval(() => socket.write(PIECE), TICK_MS);

@@ -42,7 +42,6 @@ export function startAttackers(port: number, attack: Attack): Attackers {
   return { ended: () => ended, statuses };
 }
 
-/** A head that looks signed, as GitHub's does: only its body could show that it is not. */
 export function headOf(framing: string, source = "github"): string {
   const lines = [
     `POST /webhooks/${source} HTTP/1.1`,

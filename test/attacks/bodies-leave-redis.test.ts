@@ -12,7 +12,6 @@ import { until } from "../support/until.ts";
 
 const SECRET_WORDS = "card number 4242";
 const KEEP_MS = 2_000;
-/** The leading worker looks once a second where jobs stay so short. */
 const LATE_MS = 3_000;
 
 onOneBackend("bodies of completed events", (prepare, backend) => {

@@ -16,7 +16,6 @@ import { readDisagreement } from "./disagreements.ts";
 // Somebody who can write to Redis breaks the keys of one queue. The other queues do not pay for it.
 
 const KEYS = ["meta", "wait", "delayed", "prioritized", "paused", "failed", "completed"];
-/** What bull-board reads for its list of queues. */
 const BOARD_KEYS = [...KEYS, "active", "waiting-children", "repeat"];
 const MEGABYTES_5 = 5 * 1024 * 1024;
 

@@ -42,7 +42,6 @@ describeOnRedis("jobs that were copied, moved, or edited in Redis", () => {
   const show = async (path: string) =>
     (await (await fetch(`${forger.dashboard.url}/api/${path}`)).json()) as Record<string, unknown>;
 
-  /** What an ingress has signed for an event, which no worker has taken yet. */
   async function signedData(id: string): Promise<unknown> {
     return await withQueue(forger.servers, "acme", async (queue) => {
       await queue.pause();
@@ -147,7 +146,6 @@ describeOnRedis("jobs that were copied, moved, or edited in Redis", () => {
   });
 });
 
-/** Puts a job at the head of its queue, past BullMQ. */
 async function push(client: Redis, id: string, fields: Record<string, string>): Promise<void> {
   await client
     .multi()

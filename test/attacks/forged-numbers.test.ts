@@ -50,7 +50,6 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
     return (await queue.getJob(jobId))?.failedReason;
   }
 
-  /** What stands between a job that the ledger lost and its run is the reconciler. */
   async function stillReconciles(eventId: string): Promise<void> {
     const { database } = stack.pipeline;
     const ledger = createLedger({ pool: database });

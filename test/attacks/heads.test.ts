@@ -93,7 +93,6 @@ test.each([
   expect(connection.received()).toContain('"malformed_request"');
 });
 
-/** So many headers with a name of one byte and nothing in them as bring a head to this size. */
 function padded(id: string, bytes: number): { head: string; body: string } {
   const { head } = signed(id, ["x:"]);
   const lines = Math.floor((bytes - head.length) / "x:\r\n".length);

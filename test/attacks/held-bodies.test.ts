@@ -12,10 +12,8 @@ import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 const DELIVERIES = 200;
 const IN_FLIGHT = "millrace_ingress_bytes_in_flight";
 const IN_FLIGHT_MAX = 64 * 1024 * 1024;
-/** What the bodies may cost, their copies on the way to Redis, and what is not collected yet. */
 const GROWTH_BYTES_MAX = 300 * 1024 * 1024;
 
-/** With the pause they send some 250 Mbit/s, four times of what kept out all deliveries before. */
 const LARGE: Attack = {
   kind: "hold-back",
   connections: 16,
@@ -43,7 +41,6 @@ describeOnRedis("bodies that are held back or cut up, at an ingress with its def
     metric(`millrace_ingress_admission_refused_total{source="github",reason="${reason}"`);
   const residentBytes = () => metric("process_resident_memory_bytes");
 
-  /** Delivers next to the attackers until they were ended so often; none of the deliveries may be refused. */
   async function deliverBeside(what: string, attackers: readonly Attackers[], ended: number) {
     const before = await residentBytes();
     let [peak, held] = [0, 0];

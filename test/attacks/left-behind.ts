@@ -1,4 +1,3 @@
-/** What an event leaves on its connection, and how the next one there sees it. */
 export const LEFT_BEHIND: Readonly<Record<string, readonly [leave: string, isThere: string]>> = {
   "a tenant's setting": [
     "select set_config('acme.tenant', 'a', false)",

@@ -7,7 +7,6 @@ import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 
 const REFUSED_BY_REDIS = /NOPERM|not allowed|The user executing the script/;
 
-/** Commands about the server, and about keys that are not of a queue. */
 const DANGEROUS = [
   ...["FLUSHALL", "FLUSHDB", "KEYS *", "SCAN 0", "RANDOMKEY", "DBSIZE", "SWAPDB 0 1"],
   ...["CONFIG GET *", "CONFIG SET appendonly no", "ACL LIST", "CLIENT KILL TYPE normal", "MONITOR"],

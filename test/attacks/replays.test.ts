@@ -61,7 +61,6 @@ function again(captured: Captured, over: Readonly<Record<string, string>> = {}):
 
 const FORM = { Body: "Mill & co", From: "+15005550006", MessageSid: "SM1", MessageStatus: "sent" };
 
-/** One signed form in nine encodings. */
 function encodings(unique: string): readonly string[] {
   const fields = Object.entries({ ...FORM, AccountSid: unique });
   const form = String(new URLSearchParams(fields));

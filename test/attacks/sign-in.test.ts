@@ -49,8 +49,7 @@ describe("guessing at the dashboard's password", () => {
     const beganMs = performance.now();
     const attacker = attack(dashboard.url, {
       guesses: 2_000,
-      // The proxy adds its own entry last, and the client's own entries do not count. The first
-      // network guesses most.
+      // The proxy adds its own entry last, and the client's own entries do not count.
       from: (guess) => `192.0.2.${guess % 9}, 198.51.100.${guess < 500 ? 1 : (guess % 200) + 1}`,
     });
     await until(() => attacker.statuses.length >= 500);

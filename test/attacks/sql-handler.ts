@@ -9,7 +9,6 @@ export interface Statements {
   readonly fails?: boolean;
 }
 
-/** A handler that runs what its event brings, as one does that somebody injects SQL into. */
 export const SQL_CONFIG = {
   sources: { acme: standardWebhooks({ attempts: 1 }) },
   handlers: [

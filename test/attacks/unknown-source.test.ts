@@ -9,8 +9,7 @@ import { openForAll } from "../support/open-for.ts";
 import { startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
-// A stranger asks which sources there are. A name that is not configured is answered as one of the sources would
-// answer, whatever is sent: method, head, size, and a body that never comes.
+// A stranger asks which sources there are.
 
 const NOW = Math.floor(Date.now() / 1_000);
 const HEX = "ab".repeat(32);
@@ -38,7 +37,6 @@ const STANDARD = {
   "webhook-signature": `v1,${BASE64}`,
 };
 
-/** Heads with a signature as their senders write it, which nobody has made, and with what is no signature. */
 const HEADS: readonly Headers[] = [
   {},
   STANDARD,
@@ -87,7 +85,6 @@ describe("a name that is not configured", () => {
   const stack = openForAll(() => startStack(onPostgres, { env, config: CONFIG, worker: false }));
   const other = openForAll(() => stack.pipeline.startInProcess("ingress"));
 
-  /** Everything that comes back, but for the date, and whether the connection is kept. */
   async function answerTo(name: string, headers: Headers, way: Way, at = stack.ingress) {
     const connection = await connect(Number(new URL(at.url).port));
     try {

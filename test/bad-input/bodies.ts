@@ -8,7 +8,6 @@ import { withHeader } from "./wire.ts";
 const LIMIT = 65_536;
 const json = (id: string) => stripeBody(id);
 
-/** Members of a JSON body that is kept byte for byte: line, title, event id, members. */
 const KEPT: readonly (readonly [Line, string, string, string])[] = [
   [32, "a NUL and half a surrogate pair", "escapes_1", '"x":"\\u0000 \\ud800"'],
   [35, "40,000 nested lists", "nested_1", `"x":${"[".repeat(40_000)}${"]".repeat(40_000)}`],

@@ -8,7 +8,6 @@ const PER_SECOND = 500;
 const TICK_MS = 20;
 const GOOD = 100;
 const ROUNDS_MAX = 6;
-/** What a timer of a busy machine may add to a single delivery. */
 const SLACK_MS = 20;
 
 export function flood(tests: LineTests, target: () => Target): void {

@@ -7,7 +7,6 @@ import type { LineTests } from "./lines.ts";
 import { stripe, stripeBody } from "./senders.ts";
 import type { Target } from "./target.ts";
 
-/** Job data that nobody of ours wrote. More is in test/contracts/queue-settling.contract.ts. */
 const FORGED: readonly (readonly [string, unknown])[] = [
   ["no data", undefined],
   ["half an envelope", { v: 1, id: "forged" }],
@@ -48,8 +47,7 @@ export function jobs(tests: LineTests, target: () => Target): void {
     target().isForged("stripe", "edited_1");
     expect(await target().effectsOf("stripe", "edited_1")).toBe(0);
     expect(await target().stateOf("stripe", "edited_2")).toBeUndefined();
-    // Where the queue alone had it, the ledger does not take a forged job's word for it. Elsewhere its
-    // event is found by a sweep: the job names another one.
+    // Where the queue alone had it, the ledger does not take a forged job's word for it.
     if (target().servers.redisUrl !== undefined) return;
     await until(async () => (await target().stateOf("stripe", "edited_1"))?.status === "failed");
   });

@@ -3,9 +3,7 @@ import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
 import type { WireRequest } from "./wire.ts";
 
-/** A mark that stands in every secret, so that a log or a job that holds one is found out. */
 export const SECRET_CANARY = "Canary5ecret";
-/** A mark of bodies: it may be where bodies are kept, and nowhere else. */
 export const BODY_CANARY = "CanaryB0dy";
 
 const whsec = () => `whsec_${SECRET_CANARY}${randomBytes(24).toString("base64")}`;

@@ -9,7 +9,6 @@ const HUB = "x-hub-signature-256";
 const WEBHOOK = "webhook-signature";
 const BODY = '{"ref":"refs/heads/main"}';
 
-/** What stands for the digits of a right signature. More forms are in packages/providers/src/bad-signatures.test.ts. */
 const HUB_SIGNATURES: readonly (readonly [Line, string, (digits: string) => readonly string[]])[] =
   [
     [1, "no signature header", () => []],

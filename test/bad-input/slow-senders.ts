@@ -6,7 +6,6 @@ import type { Target } from "./target.ts";
 import { toBytes } from "./wire.ts";
 
 const HEAD = "POST /webhooks/standard HTTP/1.1\r\nhost: localhost\r\n";
-/** A head that looks signed, so that its body is read. */
 const signedHead = () =>
   `${HEAD}webhook-id: slow_1\r\nwebhook-timestamp: ${Math.floor(Date.now() / 1_000)}\r\n` +
   `webhook-signature: v1,${Buffer.alloc(32).toString("base64")}\r\n`;

@@ -7,7 +7,6 @@ import { headerOf, withHeader } from "./wire.ts";
 const nowS = () => Math.floor(Date.now() / 1_000);
 const BODY = '{"type":"test.effect"}';
 
-/** Rightly signed, each of them: only the time is wrong. */
 const TIMES: readonly (readonly [string, () => string])[] = [
   ["missing", () => ""],
   ["an exponent", () => "1e9"],

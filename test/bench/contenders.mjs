@@ -1,8 +1,6 @@
 import { start } from "./processes.mjs";
 
-// `ingress` and `worker` start a process, with `env` besides the shared environment. `fill` puts events into the
-// queue that the worker drains. `stored` counts what the ingress has stored; `done` what the worker has done of
-// so many events, where that is not the number of effects; `figures` what else the workers know.
+// `ingress` and `worker` start a process, with `env` besides the shared environment.
 
 const launch = (script) => (env) => start(`contenders/${script}`, [], env);
 // What fills the queues is loaded when it is needed: `--help` answers at once.

@@ -5,7 +5,6 @@ export const EVENT_TYPE = "bench.event";
 export const EVENT = { type: EVENT_TYPE, data: { text: "x".repeat(1_330), amount: 1 } };
 export const BODY = Buffer.from(JSON.stringify(EVENT));
 
-/** The id of the n-th event. It is random in front, as most senders' ids are, and ends in the number. */
 export function eventId(number) {
   return `msg_${randomUUID()}_${number}`;
 }

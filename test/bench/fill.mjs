@@ -26,7 +26,6 @@ export async function fillUsual(env, events) {
   await queue.close();
 }
 
-/** With `ledger`, as a source with `ack: "ledger"` does: body and event there, and a job with the identity. */
 export async function fillMillrace(env, events, { ledger = false } = {}) {
   const settings = { sources: ["bench"], role: /** @type {const} */ ("cli"), notify: () => {} };
   const queues =
@@ -57,7 +56,6 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
 const hashOf = (body) => createHash("sha256").update(body).digest("base64url");
 const BODY_HASH = hashOf(BODY);
 
-/** As the ingress stores it. Equal bodies under ids that nobody signed would be replays. */
 function incomingEvent(number, unsigned) {
   const id = eventId(number);
   const body = unsigned ? Buffer.from(JSON.stringify({ ...EVENT, id })) : BODY;

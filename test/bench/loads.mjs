@@ -1,5 +1,4 @@
-// What the handlers of the worker benchmark do, the same in every contender. Which events fail or take long
-// is told by their number.
+// What the handlers of the worker benchmark do, the same in every contender.
 
 import { numberOf } from "./event.mjs";
 

@@ -68,7 +68,6 @@ export function cpuMs(pid) {
   return stat === undefined ? 0 : (Number(stat[11]) + Number(stat[12])) * 10;
 }
 
-/** Time that a process of one thread has run, to the nanosecond: there are many backends, and ticks are long. */
 function backendCpuMs(pid) {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;

@@ -11,11 +11,7 @@ export async function inTurn(contenders, rounds, measure) {
   return results;
 }
 
-/**
- * The rows of a result's table. A round has a `rate`, the microseconds of CPU that an event takes in each
- * process (`cpuUs`), and further numbers by their name (`figures`). Ratios are of the same round of the
- * first contender, or of the one that `bases` names, as a median with the lowest and the highest.
- */
+/** The rows of a result's table. */
 export function summarize({ contenders, bases = {} }) {
   const [first] = Object.keys(contenders);
   return Object.entries(contenders).map(([name, rounds]) => {

@@ -11,13 +11,9 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { cpuMs, postgresCpuMs, run } from "./processes.mjs";
 
-/** The database with the tables of Millrace and of the bench. Each measurement has a copy of it. */
 const PREPARED = "prepared";
 
-/**
- * A Redis and a Postgres of the bench's own. `settings` are Postgres'. `fresh` gives empty stores, the same
- * for every contender; it ends those before, unless they are named, which are kept.
- */
+/** A Redis and a Postgres of the bench's own. */
 export async function startServers(settings = {}) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-bench-"));
   const redis = await startRedis(folder);
@@ -156,7 +152,6 @@ async function askOnce(url, text) {
   }
 }
 
-/** A TCP port on loopback that nobody listens on just now. */
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

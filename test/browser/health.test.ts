@@ -138,7 +138,6 @@ async function hiddenWidth(page: Page): Promise<number> {
   );
 }
 
-/** It lies in the window, and nothing lies over it. */
 async function expectInSight(element: Locator, page: Page): Promise<void> {
   const box = await element.boundingBox();
   const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
@@ -168,7 +167,6 @@ const FORTY: AnswerOf<"get /stats"> = {
   ),
 };
 
-/** While Redis is away; one source has a long name, and events of it failed. */
 const LONG = "orders-of-the-northern-region-and-its-islands";
 const AWAY: AnswerOf<"get /stats"> = {
   ...FORTY,

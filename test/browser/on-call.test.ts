@@ -28,7 +28,6 @@ describeInBrowser("a night on call", () => {
   const one = async (text: string): Promise<number> =>
     (await stack.pipeline.database.query<{ n: number }>(text)).rows[0]?.n ?? -1;
 
-  /** What stands in the ledger of all broken events but those of one type. */
   const others = async () => {
     const { rows } = await stack.pipeline.database.query<{ n: number; attempts: number }>(
       `select count(*)::int as n, sum(attempts)::int as attempts from webhook_events

@@ -59,7 +59,6 @@ async function settled(page: Page): Promise<void> {
   await page.waitForLoadState("networkidle");
 }
 
-/** Real events, spread over the last hour by hand, for the charts to have something to tell. */
 async function fill({ command, database }: RunningStore): Promise<void> {
   for (const [source, type, count] of [
     ["hookmesh", "user.created", 160],

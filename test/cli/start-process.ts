@@ -69,7 +69,6 @@ export function startMillrace(
   };
 }
 
-/** A start that is refused before it starts anything, which needs no process of its own. */
 export async function refusedStart(
   dataDir: string,
   env: Readonly<Record<string, string>>,

@@ -198,7 +198,6 @@ export function queueRunning(fixture: QueueFixture): void {
   });
 }
 
-/** Ids that BullMQ refuses, swallows, or takes for a key of its own. */
 const TROUBLESOME_IDS = [
   ...["meta", "wait", "id", "events", "marker", "active", "delayed", "completed", "failed"],
   ...["stalled", "prioritized", "paused", "limiter", "pc", "repeat", "stalled-check", "de"],

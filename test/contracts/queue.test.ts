@@ -12,10 +12,8 @@ import { queueRunning } from "./queue-running.contract.ts";
 import { queueSettling } from "./queue-settling.contract.ts";
 import { useQueueFixture, type QueueServer } from "./queue-fixture.ts";
 
-/** These servers answer, be it slowly; what happens when they do not is tested elsewhere. */
 const enqueueTimeoutMs = 20_000;
 
-/** Empties BullMQ's tables: they are many, and to make them anew takes longer than most tests. */
 const CLEAR = `
 DO $$
 DECLARE name text;

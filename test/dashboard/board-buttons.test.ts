@@ -18,7 +18,6 @@ function readScripts(): string {
     .join("\n");
 }
 
-/** What is left of a job's buttons: all but the last three and the second. */
 const left = (names: readonly string[]) =>
   names.filter((_, index) => index < names.length - 3 && index !== 1);
 

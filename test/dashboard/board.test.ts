@@ -39,7 +39,6 @@ describeOnRedis("the queue board", () => {
   const add = (id: string, name = "order.paid") =>
     board.queue.add(name, envelope(id), { jobId: id, attempts: 1_000 });
 
-  /** A worker that fails the jobs of `fail` for good and completes the others. */
   async function work(fail: (id: string) => boolean, done: () => Promise<boolean>): Promise<void> {
     const worker = new Worker(
       board.queue.name,

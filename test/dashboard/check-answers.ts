@@ -21,7 +21,6 @@ interface ResponseObject {
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** Reads the document: an answer may have nothing that it does not know. */
 export function checkAnswers(document: Document): AnswerCheck {
   const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true });
   ajv.addFormat("date-time", ISO);

@@ -1,4 +1,3 @@
-/** What the page's own tests leave out: each further sample does what the words beside it say. */
 export const HANDLERS_PAGE_TESTS = `import { createServer } from "node:http";
 import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";

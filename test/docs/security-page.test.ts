@@ -42,7 +42,6 @@ describe("what a handler leaves behind on its connection", () => {
   });
   afterAll(() => environment?.close());
 
-  /** Runs a statement in a handler, one event after the other; gives the connection that it ran on. */
   async function connectionOf(text: string): Promise<unknown> {
     statement = text;
     const { status, error } = await environment.deliver("acme", "thing.happened");
@@ -94,7 +93,6 @@ describeOnRedis("a client that can write to Redis, where jobs are not signed", (
   });
 });
 
-/** A job's data with a body of the forger's, and the hash of that body, which needs no key. */
 function forged(eventId: string, text: string): object {
   const body = Buffer.from(text);
   return toEnvelope(anEvent({ source: "acme", eventId, body }));

@@ -10,20 +10,15 @@ import {
 import { afterEach, beforeEach } from "vitest";
 import { copyDataFolder } from "../support/data-folder.ts";
 
-/** A folder of its own for each test's servers. */
 export interface OnFolder {
   readonly folder: string;
-  /** Where `start` keeps the server's data; a test may say another place. */
   dataDir: string;
   start(options?: Partial<EmbeddedPostgresOptions>): Promise<EmbeddedPostgres>;
   listen(port: number): Promise<Server>;
   atEnd(closer: () => Promise<unknown>): void;
 }
 
-/**
- * Gives each test of a file a fresh folder, and ends what the test started there. `hasData`: the first
- * start is over already.
- */
+/** Gives each test of a file a fresh folder, and ends what the test started there. */
 export function onFolder({ hasData }: { hasData: boolean }): OnFolder {
   const closers: (() => Promise<unknown>)[] = [];
   const it = {

@@ -128,7 +128,6 @@ async function startExample(name: string, env: Readonly<Record<string, string>>)
   };
 }
 
-/** As Stripe signs: by its own library where that can, which takes text alone. */
 function signatureOf(body: string | Buffer): string {
   if (typeof body === "string") {
     const { webhooks } = new Stripe("sk_test_unused");

@@ -7,7 +7,6 @@ export interface Random {
   fork(): Random;
 }
 
-/** mulberry32: small, fast and good enough to mix faults. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

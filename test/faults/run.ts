@@ -41,11 +41,8 @@ export interface Report {
 }
 
 const WARM_UP_MS = 3_000;
-/** Where the latency of the others is measured, by what it was at first. */
 const QUIET_MS = 8_000;
-/** Then, too, a machine with little to spare must not fall behind by itself. */
 const MEASURED_RATE_MAX = 25;
-/** Longer than others may take then: an event that waits for a handler that hangs is too late. */
 const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
 export async function runFaults(options: RunOptions): Promise<Report> {

@@ -12,7 +12,6 @@ export interface Entry {
 
 const GAP_MS = { least: 300, most: 3_000 };
 
-/** Milliseconds for which a strike is reckoned to keep what it uses. */
 const KEPT_MS = 6_000;
 
 /**
@@ -47,11 +46,7 @@ export function drawSchedule(faults: readonly Fault[], forMs: number, random: Ra
   return entries;
 }
 
-/**
- * Strikes at the times of the schedule. Faults of different resources overlap; those of one come one
- * after the other, as nobody can kill what is dead. What has no turn within `forMs` is left out, unless its fault has
- * not struck at all. Returns what went wrong with the striking itself.
- */
+/** Strikes at the times of the schedule. */
 export async function strikeSchedule(
   environment: FaultEnvironment,
   schedule: readonly Entry[],

@@ -9,7 +9,6 @@ import { printReport, runFaults } from "./run.ts";
 const RUNS_MAX = 3;
 const TIMEOUT_MS = RUNS_MAX * 300_000;
 
-/** A random run, short and always with the same seed; `npm run faults` runs long ones, with any seed. */
 async function expectGoodRun(backend: BackendName, ack: AckName, seed: number): Promise<void> {
   let unproved: readonly Finding[] = [];
   for (let run = 0; run < RUNS_MAX; run += 1) {

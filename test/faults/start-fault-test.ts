@@ -63,7 +63,6 @@ export async function startFaultTest(
   };
 }
 
-/** The night strikes each fault in each of its ways, `.ci/run` some of them in one or two. */
 export const ALL = process.env["FAULTS"] === "all";
 export const QUICK = [
   ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],
@@ -81,7 +80,6 @@ export const QUICK = [
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 
-/** Strikes the faults that are named, each of them one after the other; without names, all that need not be named. */
 export function strikeEach(
   where: Pick<EnvironmentOptions, "backend" | "ack" | "setUp">,
   named?: readonly string[],

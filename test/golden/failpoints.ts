@@ -8,10 +8,7 @@ export const PRINTING_FAILPOINTS = {
 export const failpointsIn = (output: string): string[] =>
   [...output.matchAll(/^FAILPOINT (\S+)$/gm)].map(([, name = ""]) => name);
 
-/**
- * The failpoints that a role reaches from now on, up to `last`. `which` are those that are looked at:
- * what is done behind an answer goes on beside it.
- */
+/** The failpoints that a role reaches from now on, up to `last`. */
 export async function reachedBy(
   role: MillraceProcess,
   { act, last, which = /./ }: { act: () => Promise<unknown>; last: string; which?: RegExp },

@@ -56,7 +56,6 @@ describeOnRedis("stable names, as roles in processes show them", () => {
   let dashboard: MillraceProcess;
   let worker: MillraceProcess;
   let archive: string;
-  /** What Redis had before a worker ran. */
   const queued = { keys: [] as string[], jobs: [] as string[] };
 
   beforeAll(async () => {

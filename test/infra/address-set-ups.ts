@@ -103,13 +103,11 @@ async function sentinels() {
   return started;
 }
 
-/** Sentinels by a URL in which a part is another. */
 async function sentinelsAt(part: string, other: string): Promise<Prepared> {
   const { url } = await sentinels();
   return { variables: { REDIS_URL: url.replace(part, other), ...KEY } };
 }
 
-/** Writes until the test ends: an fsync is only needed for what was written. */
 function writeOn(url: string): void {
   let isOver = false;
   const writing = withRedis(url, async (client) => {

@@ -16,7 +16,6 @@ export interface BuiltImage {
 
 type Shortcut = (folder: string) => Promise<void>;
 
-/** Steps that this repository has done already, and what stands for them when they are left out. */
 const SHORTCUTS: Readonly<Record<string, Shortcut>> = {
   "npm ci": (folder) => symlink(join(ROOT, "node_modules"), join(folder, "node_modules")),
   "npx turbo run build --filter=@millrace/cli --filter=millrace": copyBuilt,

@@ -103,7 +103,6 @@ describeOnRedis("what the Dockerfile's steps make", () => {
   );
 });
 
-/** Nobody, where the tests run as root; else whoever runs them is ordinary. */
 function ordinaryUser(): Pick<ProcessOptions, "uid" | "gid"> {
   if (process.getuid?.() !== 0) return {};
   const user = { uid: NOBODY, gid: NOBODY };

@@ -26,7 +26,6 @@ export interface ComposeFile {
 
 const INFRA = join(ROOT, "infra");
 
-/** Reads the compose file as an engine does: defaults put in, `$$` for a dollar sign. */
 export async function readComposeFile(): Promise<ComposeFile> {
   const text = await readFile(join(INFRA, "compose.yaml"), "utf8");
   const withDefaults = text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, "$1");

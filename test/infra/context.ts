@@ -5,7 +5,6 @@ import dockerignore from "@balena/dockerignore";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What `.dockerignore` says of a path, given relative to the repository. */
 export async function readIgnore(): Promise<(path: string) => boolean> {
   const ignore = dockerignore.default().add(await readFile(join(ROOT, ".dockerignore"), "utf8"));
   return (path) => ignore.ignores(path);

@@ -23,7 +23,6 @@ export function parseDockerfile(text: string): readonly Stage[] {
   return stages;
 }
 
-/** The last step of a kind: what of `USER`, `CMD` and their like is in force. */
 export function lastStep(stage: Stage | undefined, name: string): Step | undefined {
   return stage?.steps.findLast((step) => step.name === name);
 }

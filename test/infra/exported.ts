@@ -3,7 +3,6 @@ export interface Exported {
   readonly labels: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 }
 
-/** Reads Prometheus' text format, of several processes as one. */
 export function readExported(texts: readonly string[]): Exported {
   const names = new Set<string>();
   const labels = new Map<string, Map<string, Set<string>>>();

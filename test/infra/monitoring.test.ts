@@ -166,7 +166,6 @@ async function makeTraffic({ pipeline, ingress }: Stack): Promise<void> {
   }
 }
 
-/** Sends a body in chunks of one byte, with a head that looks signed; gives the status of the answer. */
 function sendCutUp({ url }: Listening): Promise<number | undefined> {
   const headers = {
     "webhook-id": "msg_cut_up",

@@ -15,7 +15,6 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 export interface Prepared {
   readonly variables?: Variables;
-  /** Goes on with the worker that was started, before the doctor looks. */
   readonly after?: (worker: { end(): Promise<void> }) => Promise<unknown>;
 }
 
@@ -94,7 +93,6 @@ export async function changeSetting(
   return {};
 }
 
-/** Refuses a login that does not encrypt, as `hostssl` alone in pg_hba.conf does. */
 export async function acceptOnlyTls({ url }: TestPostgres, login: string): Promise<void> {
   await queryOnce(
     url,
@@ -152,7 +150,6 @@ export async function stream({ postgres: { url } }: SetUpServers): Promise<Prepa
   return {};
 }
 
-/** A Redis whose disk is full, as its first write finds out. */
 export async function startOnFullDisk(): Promise<TestRedis> {
   const disk = await mountSmallDisk(16 * 1024 ** 2);
   onTestFinished(() => disk.close());

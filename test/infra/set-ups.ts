@@ -34,7 +34,6 @@ import {
   type Variables,
 } from "./set-up-servers.ts";
 
-/** The set-ups of the table in docs/operations.md, by the words of their first column. */
 export const SET_UPS: Readonly<Record<string, SetUp>> = {
   ...ADDRESS_SET_UPS,
   "No `DATABASE_URL`": () => databaseAt(undefined),

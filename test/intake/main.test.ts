@@ -38,7 +38,6 @@ const post = (port: number, data: unknown) => sendTo(port, { source: "plain", ..
 const statusOf = async (port: number, path: string) =>
   (await fetch(`http://127.0.0.1:${port}${path}`)).status;
 
-/** What must not start needs no process of its own. */
 const mainInProcess = (env: Readonly<Record<string, string>>) =>
   main({ ...VARIABLES, LOG_LEVEL: "silent", ...env });
 

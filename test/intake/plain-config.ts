@@ -4,7 +4,6 @@ import { plainProvider, SIGNATURE, sign } from "./plain-provider.ts";
 export const SECRET = "a-plain-secret";
 export const SECRETS = { plain: [SECRET], large: [SECRET], chatty: [SECRET, "the-next-secret"] };
 
-/** `plain`, `large` that takes 1 MiB, and `chatty` whose provider wants answers of its own. */
 export function plainConfig(
   ingress: ConfigInput["ingress"] = {},
   policy: SourceOptions = {},

@@ -32,7 +32,6 @@ describeOnRedis("an ingress of two processes", () => {
 
   const port = () => Number(new URL(ingress.url).port);
   const deliver = (id: string) => sendTo(port(), { source: "plain", ...signed({ id }) });
-  /** The processes that have come to listen, one after the other. */
   const pids = () =>
     [...ingress.output().matchAll(/"processId":(\d+)[^\n]*"a process listens"/g)].map(([, pid]) =>
       Number(pid),

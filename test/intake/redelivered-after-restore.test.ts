@@ -42,7 +42,6 @@ describeOnRedis("an event that Postgres has lost", () => {
     );
     return rows[0].min as number;
   };
-  /** The number of a pass tells that Postgres is older: one is counted that the copy does not have. */
   const untilPassed = async () => {
     const before = await passes();
     await until(async () => (await passes()) > before);

@@ -128,7 +128,6 @@ async function openPipeline(prepare: () => Promise<TestServers>, over: Partial<S
   return { servers, pipeline, close };
 }
 
-/** Between two deliveries of a sender: what comes in an outage, or while a worker drains, is all worked off later. */
 const OUTAGE = { pauseMs: 50 };
 const DRAIN = { pauseMs: 20 };
 

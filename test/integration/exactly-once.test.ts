@@ -21,7 +21,6 @@ onOneBackend("two ingresses and three workers", (prepare, backend) => {
     });
   const url = (index: number) => stack.urls[index % 2] ?? "";
   const effects = (id: string) => effectsOf(stack.pipeline.database, id);
-  /** Completes an event that comes behind all others in the same queue: a second run of those is over then. */
   const completeMarker = async (id: string) => {
     await post(url(1), { id, type: "test.effect" });
     await completed(id);

@@ -17,7 +17,6 @@ export interface Senders {
 
 interface Options {
   readonly prefix?: string;
-  /** Between two deliveries of a sender: what comes in an outage is all worked off later. */
   readonly pauseMs?: number;
 }
 

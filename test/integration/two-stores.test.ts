@@ -7,7 +7,6 @@ import { until } from "../support/until.ts";
 import { startSenders } from "./senders.ts";
 import { createTwoStorePipeline, deliver, untilReady } from "./two-stores.ts";
 
-/** The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer. */
 const ANSWERED_WITHIN_MS = 8_000;
 const LONG = { withinMs: 90_000 };
 

@@ -42,7 +42,6 @@ const LEFT: typeof LEFT_BEHIND = {
     "last_value_here() is not null",
   ],
 };
-/** These begin with the COMMIT. */
 const LATE = ["a role", "a LISTEN in a DO block"];
 
 describe.each(Object.entries(WAYS))("after %s", (_, way) => {

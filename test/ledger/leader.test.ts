@@ -28,7 +28,6 @@ afterEach(async () => {
   await it.ask("DELETE FROM millrace.leaders");
 });
 
-/** The lease as it would be after its time, or before it. */
 const shiftLease = (by: string) =>
   it.ask(`UPDATE millrace.leaders
     SET renewed_at = renewed_at + interval '${by}', expires_at = expires_at + interval '${by}'`);

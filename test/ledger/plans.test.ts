@@ -14,8 +14,7 @@ import {
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
-// No statement may read the whole of a long ledger, and one for one event not all that is pending. A connection
-// plans it once: when the tables are empty, or grown and never analyzed, or analyzed. No clock is looked at.
+// No statement may read the whole of a long ledger, and one for one event not all that is pending.
 
 const PENDING = 2_000;
 

@@ -252,7 +252,6 @@ describe("A handler that sets savepoints itself", () => {
   });
 });
 
-/** The pool's client that an attempt holds: what a handler with bad intent would dig out. */
 function busiestClient(): { query(text: string): Promise<unknown> } {
   interface Inside {
     _clients: { query(text: string): Promise<unknown>; getTransactionStatus(): string }[];

@@ -11,7 +11,6 @@ const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, i
 const MILLRACE_CONFIG = fixture("bulk-run/millrace.config.ts");
 const DIE_AT = `--import=${pathToFileURL(fixture("bulk-run/die-at.mjs")).href}`;
 
-/** In the order in which they are reached: each worker dies in its second batch. */
 const DEATHS: readonly Failpoint[] = [
   "bulk_run.before_batch",
   "bulk_run.members_added",
@@ -20,7 +19,6 @@ const DEATHS: readonly Failpoint[] = [
 ];
 const EVENTS = 100;
 const OTHERS = 5;
-/** Two events a batch, so that neither run ends before the last worker has died. */
 const RATE = 10;
 
 onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {

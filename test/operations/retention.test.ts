@@ -32,7 +32,6 @@ const hasBody = async (key: EventKey) => (await it.bodyOf(key)) !== undefined;
 const HOOK = Symbol.for("millrace.failpoint");
 const disarm = () => void Reflect.deleteProperty(globalThis, HOOK);
 
-/** Lets the process die at a step, as far as a test of one process can. */
 function dieAt(step: Failpoint): void {
   Reflect.set(globalThis, HOOK, (reached: Failpoint) => {
     if (reached === step) throw new Error(`died at ${step}`);

@@ -97,7 +97,6 @@ function launch(cwd: string, command: string, args: readonly string[]) {
   return { child, output: () => chunks.join("") };
 }
 
-/** What npm needs of this process's environment, and nothing that names a server or a config. */
 function ownEnvironment(): NodeJS.ProcessEnv {
   const ours =
     /^(DATABASE_URL|TEST_DATABASE_URL|REDIS_URL|MILLRACE_.*|VITEST.*|NODE_ENV|NODE_OPTIONS)$/;

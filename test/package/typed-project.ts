@@ -1,4 +1,3 @@
-/** A project whose handlers know its config. In `probe.ts`, each line that says `wrong` must not compile. */
 export const TYPED = {
   "typed/package.json": '{ "type": "module" }\n',
   "typed/schema.ts": `import { relations } from "drizzle-orm";

@@ -118,7 +118,6 @@ function withHooks(claims: Claims, before: NonNullable<Options["before"]>): Clai
   return { ...claims, ...Object.fromEntries(calls) };
 }
 
-/** Leaves an effect that the test counts, in a table that would take any number of them. */
 export const effect: HandlerFunction = leave("effect");
 
 export function leave(note: string): HandlerFunction {
@@ -155,7 +154,6 @@ export function makeJob(
   return signal === undefined ? job : { ...job, signal };
 }
 
-/** Backoff and jitter at their longest, so that delays are exact. */
 const EXACT = {
   backoff: { firstMs: 2_000, factor: 3, maxMs: 3_600_000 },
   random: () => 1,
@@ -224,7 +222,6 @@ export function createGate() {
 export const fresh = (over: Parameters<typeof makeJob>[0] = {}) =>
   makeJob({ startedBefore: false, ...over });
 
-/** A processor whose type has had calm runs enough for groups. Its handler leaves an effect, and does `run`. */
 export async function warmGroups(
   processors: TestProcessors,
   run: HandlerFunction,

@@ -35,7 +35,6 @@ const VALUES = [
 ] as const;
 type Values = (typeof VALUES)[number];
 
-/** One kind of error: it throws, with other values each time. */
 type Kind = (values: Values, n: number) => unknown;
 
 const it = openForAll(openTestLedger);
@@ -79,7 +78,6 @@ const itemsWith = (n: number, bad: object) => ({
 
 type Shape = Record<"customer" | "charge", { name: string; amount: number }>;
 
-/** For each mask a kind, and pairs of kinds that differ in little. */
 const KINDS: Readonly<Record<string, Kind>> = {
   "pg: duplicate order": query("insert into corpus_orders values ($1, 1)", "id"),
   "pg: duplicate email": query("insert into corpus_customers values ($1, $2)", "uuid", "email"),
@@ -179,7 +177,6 @@ test("The kinds of errors are told apart, and no kind is split", async () => {
   expect(right / belong.length, wrong).toBeGreaterThanOrEqual(0.95);
 });
 
-/** As the processor does it, but for the frame: all kinds are thrown by one file here. */
 async function identify(provoke: Kind, values: Values, n: number) {
   try {
     await provoke(values, n);

@@ -14,7 +14,6 @@ import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fi
 const SCRIPT = fileURLToPath(new URL("../fixtures/steps/one-event.mjs", import.meta.url));
 
 let processors: TestProcessors;
-/** The other system: it answers one key with one refund. */
 let api: Server;
 const calls = new Map<string, string[]>();
 const children = new Set<ChildProcess>();

@@ -162,7 +162,6 @@ function shapes(): IncomingEvent[] {
   ];
 }
 
-/** What adds a job in the plainest way, told apart from our code: every option stands here. */
 async function addPlainly(queue: Queue, data: Envelope): Promise<void> {
   await queue.add(data.type, data, {
     attempts: 100_000_000,

@@ -181,7 +181,6 @@ async function workWithOurs({ queues, turn: wait }: Work): Promise<() => Promise
   return () => workers.close({ timeoutMs: 5_000 });
 }
 
-/** What finishes a job in the plainest way, told apart from our code: every option stands here. */
 async function workPlainly({ client, turn: wait }: Work): Promise<() => Promise<void>> {
   const connection = client.duplicate();
   const worker = new Worker(

@@ -9,7 +9,6 @@ import { until } from "../support/until.ts";
 import { COMPLETED } from "./queues-on-redis.ts";
 
 const DEADLINE_MS = 400;
-/** What a busy machine may add to a deadline; what hangs takes minutes. */
 const SLACK_MS = 8_000;
 
 describeOnRedis("the queues while Redis is away", () => {
@@ -61,7 +60,6 @@ describeOnRedis("the queues while Redis is away", () => {
     return took;
   }
 
-  /** Of several calls the quickest: a busy machine holds up some, a wait for Redis all of them. */
   async function quickestRefusal(opened: Queues, id: string): Promise<number> {
     const took: number[] = [];
     while (took.length < 5) took.push(await expectRefused(opened, id));

@@ -12,7 +12,6 @@ import { until } from "../support/until.ts";
 const LAG_MS = 1_000;
 const STORE = "millrace_ingress_active_store";
 
-/** A primary and, behind it, a replica; roles reach them by one address, which moves. */
 async function startPair({ withReplica = true } = {}) {
   const primary = await startRedis();
   const front = await startTcpProxy(primary.url);
@@ -34,7 +33,6 @@ async function startPair({ withReplica = true } = {}) {
   }
   return {
     ...{ urls, primary, front, link },
-    /** The primary dies with what was on its way to the replica, which takes its place. */
     failOver: async () => {
       if (replica === undefined) throw new Error("Cannot fail over: there is no replica");
       link.refuse();
@@ -47,14 +45,12 @@ async function startPair({ withReplica = true } = {}) {
   };
 }
 
-/** A pipeline on a pair, and its ingress. */
 async function startIngress({ urls }: Awaited<ReturnType<typeof startPair>>, replicas = 0) {
   const pipeline = await createTwoStorePipeline(urls, { settings: { queue: { replicas } } });
   onTestFinished(() => pipeline.stop());
   return { pipeline, ingress: await pipeline.startInProcess("ingress") };
 }
 
-/** Delivers to a source without a worker, fails over to a replica that is a second behind, and counts what was lost. */
 async function lostIn(source: string, replicas: number): Promise<number> {
   const pair = await startPair();
   const { pipeline, ingress } = await startIngress(pair, replicas);

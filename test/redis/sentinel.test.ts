@@ -24,7 +24,6 @@ import { migratedDatabase, type TestDatabase } from "../support/scratch-database
 import { startSentinels, type SentinelSetup } from "../support/sentinel.ts";
 import { until } from "../support/until.ts";
 
-/** The ingress answers within 2 s; the machine that runs all of this may be busy. A hang is longer. */
 const ANSWERED_WITHIN_MS = 8_000;
 const SECURE = { MILLRACE_QUEUE_KEY: makeQueueKey() };
 const strict = { allowVolatile: false };

@@ -68,7 +68,6 @@ test("the layers: what points down passes, and each way around them is named by 
   expect(check("layers", [root]).status).toBe(1);
 });
 
-/** A file's text, and the method of it that nothing calls; `used` is called. */
 const UNUSED: Readonly<Record<string, readonly [text: string, name: string]>> = {
   interface: [
     "export interface It { used(): void; unused(): void }\n" +

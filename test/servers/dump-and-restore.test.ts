@@ -16,7 +16,6 @@ import { queryOnce } from "../support/query-once.ts";
 const run = promisify(execFile);
 const PAGE = new URL("../../docs/backup-and-restore.md", import.meta.url);
 
-/** The commands of a section of the page, a text for each block. */
 async function commandsOf(heading: string): Promise<string[]> {
   const page = await readFile(PAGE, "utf8");
   const section = page.split(/^## /m).find((each) => each.startsWith(heading)) ?? "";
@@ -57,7 +56,6 @@ describeOnStandby("a dump of pg_dump", () => {
     await createLedger({ pool }).intake.accept(ids.map((eventId) => anEvent({ eventId })));
     await pool.end();
   };
-  /** What of the dump and of later is there: events with their bodies, rows of handlers, and tables. */
   const contents = async () => {
     const [events, rows, later] = await Promise.all([
       queryOnce(

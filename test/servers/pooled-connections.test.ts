@@ -9,8 +9,7 @@ import { until } from "../support/until.ts";
 import { LEFT_BEHIND } from "../attacks/left-behind.ts";
 import { WAYS, type Way } from "../ledger/attempt-fixture.ts";
 
-// Behind a pooler in transaction mode, the next transaction of a server connection is anyone's. It begins when the last
-// one has ended: what is cleaned by a later message is cleaned too late, or on another connection.
+// Behind a pooler in transaction mode, the next transaction of a server connection is anyone's.
 
 describeBehindPgbouncer("a handler behind transaction pooling", () => {
   let it: TestLedger;

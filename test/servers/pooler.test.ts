@@ -38,7 +38,6 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     await servers?.release();
   });
 
-  /** By way of the pooler, with Postgres itself for what needs a session. */
   const pooled = () => ({
     DATABASE_URL: transactions.urlOf(servers.databaseUrl),
     DATABASE_SESSION_URL: servers.databaseUrl,

@@ -39,7 +39,6 @@ describeOnStandby("Postgres failed over", () => {
     worker = await pipeline.start("worker");
     return { pair, pipeline };
   }
-  /** To the source that stores in the queue first, or in the ledger. */
   const send = (ids: readonly string[], source: "acme" | "patient") =>
     sendAll(ingress, ids, { source });
   async function failOver({ standby, primary, promote, moveName }: PostgresPair): Promise<void> {

@@ -10,7 +10,6 @@ import { doctorAgrees, named, sendAll } from "./sending.ts";
 
 // Postgres is put back to a backup under roles that go on, and Redis is not.
 
-/** As many events came after the backup. */
 const LATER = 299;
 
 describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {

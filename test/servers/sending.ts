@@ -13,7 +13,6 @@ export function sendAll(
   return Promise.all(ids.map((id) => post(url, { id, type: "test.effect", ...over })));
 }
 
-/** Waits until the doctor finds that ledger and queue agree; gives its output. */
 export function doctorAgrees({ env }: Pipeline): Promise<string> {
   return until(async () => {
     const { code, output } = await runCommand(["doctor"], env);

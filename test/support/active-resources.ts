@@ -49,7 +49,6 @@ export async function untilReleased(
   }
 }
 
-/** Node documents only the kinds; the handles tell which server, connection, or child it is. */
 function activeHandles(): readonly unknown[] {
   const list: unknown = Reflect.get(process, "_getActiveHandles");
   const handles: unknown = typeof list === "function" ? list.call(process) : [];
@@ -65,7 +64,6 @@ function describeHandle(handle: unknown): string | undefined {
   return undefined;
 }
 
-/** A peer that is gone has no port any more; what keeps such a socket is that nobody reads from it. */
 function peerOf(socket: Socket): string {
   if (socket.remotePort !== undefined) return `port ${socket.remotePort}`;
   return `nobody (${socket.isPaused() ? "paused" : socket.readyState})`;

@@ -22,7 +22,6 @@ export async function copyDataFolder(dataDir: string): Promise<void> {
   await writeFile(file, `${JSON.stringify({ ...server, port: await freePort() })}\n`);
 }
 
-/** One for each process that runs tests; it goes with the folder of the run. */
 async function makeTemplate(): Promise<string> {
   const dataDir = join(inject("folder"), `data-${process.pid}`);
   const postgres = await startEmbeddedPostgres({ dataDir });

@@ -9,7 +9,6 @@ export function describeOnStandby(title: string, suite: () => void): void {
   describe.skipIf(!inject("hasPostgresPrograms"))(`${title} (needs postgresql)`, suite);
 }
 
-/** `describe` where a Redis can be given a slow disk: with `CI=true` it fails without a compiler, and is not skipped. */
 export function describeOnSlowDisk(title: string, suite: () => void): void {
   const can = inject("hasRedis") && (hasGcc() || process.env["CI"] === "true");
   describe.skipIf(!can)(`${title} (needs gcc)`, suite);

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
 
-/** It reads until the pipe closes that only the process holds that started it. */
 const SCRIPT = 'read -r _; kill -9 "$1"; rm -rf "$2"';
 
 /**

@@ -22,7 +22,6 @@ declare module "vitest" {
   }
 }
 
-/** One Postgres for the run, in a folder of its own; suites that kill servers start their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   provideServers(project);
 

@@ -13,7 +13,6 @@ import { createWorkerRole } from "@millrace/worker";
 
 export interface RoleInProcess {
   readonly url: string;
-  /** Stops it as SIGTERM stops its process; once, however often it is called. */
   close(): Promise<void>;
 }
 
@@ -129,7 +128,6 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   },
 };
 
-/** As in a role's `main`: a start that fails leaves nothing open. */
 async function startOrClose(
   opened: { close(): Promise<void> },
   start: () => Promise<RoleInProcess>,

@@ -1,8 +1,7 @@
 import { afterEach, beforeAll, beforeEach } from "vitest";
 import { activeResources, untilReleased, type ActiveResources } from "./active-resources.ts";
 
-// A rejection that nobody handles is a fault of the code under test, even where the test passes. So is
-// a server, connection, child process, or timer that a file leaves behind: it disturbs later files.
+// A rejection that nobody handles is a fault of the code under test, even where the test passes.
 interface Shared {
   readonly unhandled: unknown[];
   settled: ActiveResources | undefined;
@@ -11,7 +10,6 @@ interface Shared {
 const KEY = Symbol.for("millrace.test.leaks");
 const shared = share();
 
-/** Files that share a process share what listens in it. */
 function share(): Shared {
   const known = Reflect.get(globalThis, KEY) as Shared | undefined;
   if (known !== undefined) return known;

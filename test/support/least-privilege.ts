@@ -64,7 +64,6 @@ export function redisUrlOf({ port }: TestRedis, user: RedisUser): string {
   return `redis://${name}:${passwordOf(user)}@127.0.0.1:${port}`;
 }
 
-/** Makes the users of users.acl, as Redis does when it starts with that file. The one without a password goes last. */
 async function useAcl(url: string): Promise<void> {
   const lines = (await readFile(join(INFRA, "redis", "users.acl"), "utf8")).trim().split("\n");
   await withRedis(url, async (client) => {

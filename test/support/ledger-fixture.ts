@@ -39,7 +39,6 @@ export async function openTestLedger(options: LedgerOptions & { max?: number; ur
   };
 }
 
-/** Connections that nobody uses end soon: a file may open a pool for each test, and files run at once on one Postgres. */
 export function testPool(url: string, max = 5): pg.Pool {
   return createPool({ url, max, applicationName: "millrace-test", idleTimeoutMs: 1_000 });
 }

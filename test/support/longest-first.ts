@@ -1,7 +1,6 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** The files that take longest by the clock, longest first, suite by suite. */
 const LONGEST: readonly string[] = [
   // npm test
   "test/bad-input/bad-input.test.ts",

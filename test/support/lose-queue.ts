@@ -12,11 +12,7 @@ export async function loseQueue(redisUrl: string | undefined, database: pg.Pool)
   else await withRedis(redisUrl, (client) => client.flushall());
 }
 
-/**
- * Deletes every job of the queues on Postgres under those that use them, and gives their data.
- * It takes rows in another order than they do; where Postgres breaks a deadlock by failing it,
- * it has done nothing and begins anew.
- */
+/** Deletes every job of the queues on Postgres under those that use them, and gives their data. */
 export async function deleteJobs(database: pg.Pool): Promise<unknown[]> {
   for (;;) {
     try {

@@ -20,7 +20,6 @@ export function pgbouncerPath(): string | undefined {
   return process.env["PGBOUNCER"] ?? executablePath("pgbouncer", ["/usr/sbin", "/usr/local/sbin"]);
 }
 
-/** Whether it can keep the names of prepared statements, as it does from 1.21 on if `max_prepared_statements` is set. */
 export function canKeepNames(): boolean {
   const said = execFileSync(requirePath(), ["--version"], { encoding: "utf8" });
   const [, major, minor] = /PgBouncer (\d+)\.(\d+)/i.exec(said) ?? [];
@@ -105,7 +104,6 @@ function configText(
   ].join("\n");
 }
 
-/** It logs in to Postgres with these passwords, and asks nobody for them. */
 function usersText(urls: readonly string[]): string {
   const lines = urls.map((url) => {
     const { username, password } = new URL(url);

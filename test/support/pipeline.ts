@@ -45,10 +45,7 @@ function environmentOf(urls: ServerUrls) {
   };
 }
 
-/**
- * Migrates a database and gives what starts roles on it. A suite with a config of its own names the
- * file in `over`, and gives what it exports.
- */
+/** Migrates a database and gives what starts roles on it. */
 export async function createPipeline(
   urls: ServerUrls,
   over: Variables = {},

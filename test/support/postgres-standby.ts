@@ -27,7 +27,6 @@ export async function startPostgresPair({
   synchronous = false,
   settings = [],
 }: {
-  /** A commit waits for the standby. */
   readonly synchronous?: boolean;
   readonly settings?: readonly string[];
 } = {}) {
@@ -57,11 +56,9 @@ export async function startPostgresPair({
     standby,
     url: name.url,
     name,
-    /** What the standby streams through: frozen, the standby lags behind. */
     link,
     caughtUp,
     promote: async () => void (await standby.query("SELECT pg_promote(true, 60)")),
-    /** Connections that are there stay at the primary unless they are cut. */
     moveName: ({ cut = true } = {}) => name.retarget(standby.url, { cut }),
     stop: async () => {
       await Promise.all([name.close(), link.close()]);
@@ -120,7 +117,6 @@ async function openServer(folder: string, name: string) {
     query: <Row extends Record<string, unknown>>(text: string, values?: unknown[]) =>
       queryOnce<Row>(url, text, values),
     kill: () => server.end(),
-    /** An orderly stop, which waits for no client. The data stays. */
     halt: () => server.end("SIGINT"),
     start: server.start,
   };

@@ -8,7 +8,6 @@ import { endWithThisProcess } from "./end-with-process.ts";
 
 export type TestPostgres = Awaited<ReturnType<typeof startPostgres>>;
 
-/** A Postgres of the test's own, to kill and to freeze. */
 export async function startPostgres() {
   const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
   const dataDir = join(folder, "postgres");

@@ -5,7 +5,6 @@ import { join } from "node:path";
 
 export type PrivateCa = ReturnType<typeof makePrivateCa>;
 
-/** A CA that nobody else knows, and a certificate of it for servers on 127.0.0.1, valid for a day. */
 export function makePrivateCa() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-ca-"));
   const file = (name: string) => join(folder, name);

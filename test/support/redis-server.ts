@@ -13,7 +13,6 @@ export type TestRedis = Awaited<ReturnType<typeof startRedis>>;
 interface RedisServerOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** It speaks TLS alone, and to its primary too, with this certificate. */
   readonly tls?: PrivateCa | undefined;
 }
 
@@ -57,7 +56,6 @@ export function redisServerPath(): string | undefined {
   return executablePath("redis-server", ["/usr/local/bin", "/usr/bin"]);
 }
 
-/** What makes a Redis or a Sentinel listen with TLS alone. A client needs no certificate. */
 export function tlsSettings(
   port: number,
   tls: PrivateCa | undefined,

@@ -38,7 +38,6 @@ export async function openTestRetention() {
       if (found === undefined) throw new Error(`Cannot find the partition of ${daysAgo} days ago`);
       return found;
     },
-    /** Runs what one process does at a time; the lock of the one before may be released a moment late. */
     async untilAlone<T extends { kind: string }>(run: () => Promise<T>): Promise<T> {
       const deadline = Date.now() + 10_000;
       for (;;) {

@@ -9,7 +9,6 @@ export const scratchDatabase = () => createDatabase();
 
 let template: Promise<string> | undefined;
 
-/** A fresh database as `millrace migrate` leaves it: to copy one takes a fifth of the time. */
 export async function migratedDatabase() {
   template ??= createTemplate();
   return await createDatabase(`TEMPLATE ${await template}`);

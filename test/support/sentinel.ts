@@ -103,7 +103,6 @@ export async function startSentinels({
   };
 }
 
-/** Two servers, each behind a proxy under whose port all others know it, also when it is the other one's replica. */
 async function startPair(tls: PrivateCa | undefined) {
   const open = async (args: readonly string[]) => {
     const front = await startTcpProxy("redis://127.0.0.1");

@@ -1,6 +1,5 @@
 export interface ServerUrls {
   readonly databaseUrl: string;
-  /** Undefined where the queue is on Postgres. */
   readonly redisUrl?: string | undefined;
 }
 

@@ -8,7 +8,6 @@ import { describe } from "vitest";
 
 export type SmallDisk = Awaited<ReturnType<typeof mountSmallDisk>>;
 
-/** A tmpfs in a namespace of its own, which goes when its holder does, however that comes about. */
 export async function mountSmallDisk(bytes: number) {
   const point = await mkdtemp(join(tmpdir(), "millrace-disk-"));
   const mount = `mount -t tmpfs -o size=${bytes},mode=755 none "$0" && echo mounted && exec cat`;

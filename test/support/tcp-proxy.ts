@@ -86,20 +86,17 @@ export async function startTcpProxy(serverUrl: string) {
       frozen = false;
       [...pairs].flat().forEach((socket) => socket.resume());
     },
-    /** Half-open: what is connected stays so, and nothing passes on it for good. New connections work. */
     strand: () => {
       for (const pair of pairs) stranded.add(pair);
     },
     strandAfter: (text: string | undefined) => void (strandingText = text),
     delay: (ms: number) => void (delayMs = ms),
-    /** Only what a Redis sends a replica comes late; what is on its way is lost with `cut`. */
     lag: (ms: number) => void (lagMs = ms),
     refuse: () => {
       refusing = true;
       cut();
     },
     admit: () => void (refusing = false),
-    /** New connections go to another server; those that are there are cut, unless told otherwise. */
     retarget: (otherUrl: string, options?: { cut?: boolean }) => {
       target = new URL(otherUrl);
       if (options?.cut !== false) cut();
@@ -113,7 +110,6 @@ export async function startTcpProxy(serverUrl: string) {
   };
 }
 
-/** Passes things on in order, each as late as the delay says when it comes. */
 function createLane(delayMs: () => number): (pass: () => void) => void {
   const waiting: { readonly atMs: number; readonly pass: () => void }[] = [];
   // One timer, for what is first: of two timers, a process that is late may hear the second first.

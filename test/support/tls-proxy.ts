@@ -9,7 +9,6 @@ export const CA_FILE = `${FIXTURE}ca.pem`;
 
 export type TlsProxy = Awaited<ReturnType<typeof startTlsProxy>>;
 
-/** What Postgres' clients ask before they encrypt; the answer is one byte. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 export async function startTlsProxy(serverUrl: string) {

@@ -248,7 +248,6 @@ describe("deliver", () => {
   });
 });
 
-/** A user of the run's server whose databases are told from those of tests beside this one. */
 async function ownServerUser() {
   const user = `tester_${randomBytes(6).toString("hex")}`;
   await query(`create role ${user} login createdb password 'secret'`);

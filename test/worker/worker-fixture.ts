@@ -109,7 +109,6 @@ export function makeEvent(given: Partial<IncomingEvent> = {}): IncomingEvent {
   return anEvent({ type: "order.created", body: Buffer.from('{"n":1}'), ...given });
 }
 
-/** Leaves an effect in a table that would take any number of them. */
 export const effect = on("shop", "*", async (event, { tx }) => {
   await tx.execute(sql`insert into effects values (${event.id})`);
 });

@@ -16,7 +16,6 @@ export function listen(app) {
   });
 }
 
-/** The ingress that people write by hand. `store` takes an event's id and the event. */
 export function serve(store) {
   const app = express();
   app.post("/webhooks/bench", express.raw({ type: () => true }), async (request, response) => {

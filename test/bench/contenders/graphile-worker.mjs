@@ -1,5 +1,4 @@
-// A worker on graphile-worker, with the batching that its page on performance advises. Its jobs are deleted
-// when they are done and may run twice, so that the handler keeps the ids of its events itself.
+// A worker on graphile-worker, with the batching that its page on performance advises.
 import { Logger, run } from "graphile-worker";
 import { handle } from "../loads.mjs";
 

@@ -6,7 +6,6 @@ import { inTransaction } from "./in-transaction.mjs";
 import { QUEUE, startBoss } from "./pg-boss-queue.mjs";
 
 const BATCH = 100;
-/** Two loops, so that one has jobs while the other completes and fetches. */
 const LOOPS = 2;
 
 const concurrency = Number(process.env.BENCH_CONCURRENCY ?? 20);

@@ -5,8 +5,7 @@ export function blocksOf(measured) {
   const blocks = {};
   for (const [name, result] of Object.entries(results)) blocks[name] = section(result);
   if (results.pipeline === undefined) return blocks;
-  // The machine and the README's comparison are of a whole measurement. A single part, measured again on another
-  // machine, must not stand for all of them.
+  // The machine and the README's comparison are of a whole measurement.
   return {
     ...blocks,
     machine: machine(measured),
@@ -83,7 +82,6 @@ const millraceRow = (result) => result && summarize(result).find(({ name }) => n
 const RATES = [100, 1_000, 10_000];
 const BUSY = 0.7;
 
-/** What runs so many events a second, reckoned from the CPU that an event takes in the pipeline. */
 function sizes(pipeline) {
   const { cpuUs } = summarize(pipeline).find(({ name }) => name === "millrace");
   const cores = (process, rate) => (cpuUs[process] * rate) / 1e6;

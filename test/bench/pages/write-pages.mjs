@@ -7,10 +7,7 @@ import { blocksOf } from "./blocks.mjs";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PAGES = ["docs/performance.md", "README.md"];
 
-/**
- * Writes the figures in files of `--json` into the pages. The last file that has a part counts; a
- * part that no file has stays as it is.
- */
+/** Writes the figures in files of `--json` into the pages. */
 export async function writePages(files) {
   const blocks = blocksOf(merge(files.map(read)));
   for (const page of PAGES) {

@@ -63,7 +63,6 @@ async function drainGrown(stores, contender, options) {
   return drained;
 }
 
-/** The queue's own limit sends events past it when more than 100,000 wait; here it is what is measured. */
 function withDeepQueue(contender) {
   return { ...contender, env: { ...contender.env, BENCH_QUEUE_DEPTH_MAX: "100000000" } };
 }

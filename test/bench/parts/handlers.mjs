@@ -8,7 +8,6 @@ import { inTurn } from "../rounds.mjs";
 import { checkWork } from "../work.mjs";
 
 const CALL_MS = 200;
-/** Looks at the connections are no further apart: none that is idle for 100 ms is missed. */
 const LOOK_MS = 20;
 
 const inside = { ...millrace, name: "in the transaction", load: "call inside" };
@@ -98,7 +97,6 @@ async function drain(servers, contender, options) {
   return { ...drained, figures: { ...drained.figures, "ms idle in transaction": idleMs } };
 }
 
-/** Looks how long connections are idle in a transaction; `end` gives the longest that was seen. */
 function watchIdle({ query }) {
   let longestMs = 0;
   let ended = false;

@@ -5,10 +5,7 @@ import { latency } from "./latency.mjs";
 import { memory } from "./memory.mjs";
 import { careful, contended, worker } from "./workers.mjs";
 
-/**
- * By the name that `npm run bench` takes. A part has `contenders`, of which the first is the baseline, and `run`,
- * which measures some of them and gives results by name. `settings` are the Postgres settings that it needs.
- */
+/** By the name that `npm run bench` takes. */
 export const PARTS = {
   ingress,
   worker,

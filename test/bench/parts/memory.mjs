@@ -6,9 +6,7 @@ import { checkWork, untilCount } from "../work.mjs";
 
 const SAMPLES = 100;
 const SLICE_MIN = 100;
-/** Flat: the line through the second half of the samples rises by less than this for an event. */
 const FLAT_BYTES = 32;
-/** With fewer events, what a garbage collector does at its own times weighs more than that. */
 const EVENTS_TO_JUDGE = 200_000;
 
 export const memory = {

@@ -202,7 +202,6 @@ describeOnRedis("a handler that calls", () => {
   });
 });
 
-/** Another system. Its answer is of the time when the request came; undefined is a 503. */
 function createPeer(answerNow: () => string | undefined) {
   const held: (() => void)[] = [];
   let holds = 0;

@@ -28,11 +28,9 @@ export interface Fact {
   readonly data: object;
 }
 
-/** The shop of docs/idempotency.md: the page's own handlers and tables, and two workers. */
 export interface PageShop extends TestLedger {
   readonly handlers: readonly Handler[];
   begin(fill?: string): Promise<void>;
-  /** Runs two events in two workers, as the circumstance says, and what is retried again, as the queue does. */
   run(
     circumstance: Circumstance,
     handlers: readonly Handler[],

@@ -14,10 +14,8 @@ interface Recipe {
   readonly facts: Pair<Fact>;
   readonly fill?: string;
   readonly query: string;
-  /** What the query gives with the page's handler, whatever the circumstance. */
   readonly right: object;
   readonly without: Readonly<Record<string, readonly string[]>>;
-  /** What the query gives then, where that is not right: in each circumstance. */
   readonly wrong: readonly [inTurn: object, inReverse: object, sideBySide: object];
 }
 
@@ -200,7 +198,6 @@ test.each([
   },
 );
 
-/** Runs two handlers whose second names are each other's first, and both of which wait for the same name. */
 async function inOppositeOrders(handlers: readonly Handler[]): Promise<string[]> {
   await shop.begin();
   const holder = await shop.connect();

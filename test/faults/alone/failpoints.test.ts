@@ -64,7 +64,6 @@ const STRUCK_IN = {
 } as const satisfies Record<string, readonly Failpoint[]>;
 
 type Struck = keyof typeof STEPS | (typeof STRUCK_IN)[keyof typeof STRUCK_IN][number];
-/** A failpoint that nothing strikes is a type error here. */
 const NONE_IS_LEFT: Exclude<Failpoint, Struck> extends never ? true : never = true;
 
 describeOnRedis("a process killed at a failpoint", () => {

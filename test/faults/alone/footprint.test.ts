@@ -7,7 +7,6 @@ import { useFaultTests, type FaultTest } from "../start-fault-test.ts";
 import type { Role } from "../environment/role.ts";
 
 const EVENTS = 4_000;
-/** Less than a timer with its closure takes; more than the heap of a process at rest comes and goes. */
 const BYTES_AN_EVENT = 300;
 const FAILS_EVERY = 10;
 

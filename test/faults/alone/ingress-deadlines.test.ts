@@ -7,11 +7,8 @@ import { openHangingServers, type Source, type Timed } from "./hanging-servers.t
 
 // The deadline of a write to an event store when a server hangs, tried by HTTP: it fails when nobody keeps it.
 
-/** An answer takes 2 s at the most; the machine that runs all of this may be busy. A hang is longer. */
 const ANSWERED_WITHIN_MS = 4_000;
-/** Far less than the 800 ms that an ingress gives its first store: that one is not asked any more. */
 const AT_ONCE_MS = 400;
-/** Longer than a store that failed is left alone, and over within 5 s: a silent socket is given up then. */
 const LOAD_MS = 1_500;
 
 interface Outage {

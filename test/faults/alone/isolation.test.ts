@@ -9,7 +9,6 @@ import { type FaultTest, useFaultTests } from "../start-fault-test.ts";
 
 const ALL = process.env["FAULTS"] === "all";
 const QUIET = 30;
-/** Longer than the bound: an event that waits for a handler that hangs is too late. */
 const HANDLER_TIMEOUT_MS = 45_000;
 
 describeOnRedis("a fault that must hold up nobody else, on a test environment of its own", () => {

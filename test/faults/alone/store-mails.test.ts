@@ -19,7 +19,6 @@ const CONFIG = fileURLToPath(
   new URL("../../fixtures/store-mails/millrace.config.ts", import.meta.url),
 );
 
-/** Every step of an order and its mail in a worker, in their order. What both pass is passed by the order first. */
 const STEPS: readonly (readonly [event: "order" | "mail", Failpoint])[] = [
   ["order", "worker.fetched"],
   ["order", "worker.handled"],
@@ -42,7 +41,6 @@ const STEPS: readonly (readonly [event: "order" | "mail", Failpoint])[] = [
 const OF_BOTH = new Set<Failpoint>(
   STEPS.filter(([event]) => event === "order").map(([, failpoint]) => failpoint),
 );
-/** Where a worker dies that has sent the mail and has not recorded it: the one step at which a mail is sent again. */
 const SENT_UNRECORDED: Failpoint = "worker.step_ran";
 
 onOneBackend("the example store mails a shipped order", (prepare) => {

@@ -154,7 +154,6 @@ const ALLOWED = new Set([
   "pending to failed",
   "failed to pending",
 ]);
-/** Where a first attempt is not recorded before it is made, too. */
 const ALLOWED_WITH_GROUPS = new Set([...ALLOWED, "nothing to completed"]);
 
 /** I5: each event's committed history is a path of the transitions that there are. */
@@ -208,14 +207,12 @@ export function checkStarts(evidence: Evidence): Finding[] {
   });
 }
 
-/** Events that were delivered before Postgres was put back, and what their handlers emitted. */
 export function withEmitted({ environment, emitted, rows }: Evidence): ReadonlySet<string> {
   const children = emitted.filter(({ parent }) => environment.undone.has(keyOf(parent)));
   const left = rows.filter((row) => isLeftBehind(row, environment));
   return new Set([...environment.undone, ...children.map(keyOf), ...left.map(keyOf)]);
 }
 
-/** Starts beyond the first that no failure of the handler explains: what the faults have cost. */
 export function countReruns({ starts, failedAttempts }: Evidence): number {
   const perEvent = new Map<string, Set<number>>();
   for (const start of starts) {

@@ -214,7 +214,6 @@ function keyOf(source: string, part: string): string {
 type Lags = ReturnType<typeof watchLags>;
 
 const EVERY_MS = 50;
-/** What a machine at rest is late anyhow. */
 const USUAL_MS = 30;
 
 export function watchLags() {

@@ -5,16 +5,12 @@ import type { Evidence, Finding } from "./evidence.ts";
 const CONNECTIONS_MAX = { worker: 12 + 14, ingress: 4 + 14, dashboard: 10 + 14 };
 const CONNECTIONS_REST_MS = 15_000;
 const MEGABYTE = 1_048_576;
-/** What a process may hold on to at rest beyond what it held on to when it had just started. */
 const MORE = {
   heapBytes: 16 * MEGABYTE,
   outsideBytes: 32 * MEGABYTE,
-  /** Of the queues' workers, the pools and the reconciler: some thirty. */
   timers: 60,
-  /** The pools of a role, and the connections that senders keep to an ingress. */
   sockets: { worker: 40, ingress: 100, dashboard: 40 } satisfies Record<RoleKind, number>,
 };
-/** What is under way has ended by then, and what idles has been closed. */
 const REST_MS = 20_000;
 
 /** I8: no process ends by itself, and after the heal everything is settled in bounded time. */

@@ -14,11 +14,7 @@ type Step = Generation & { readonly step: string };
 const stepOf = (row: Step): string => `${generationOf(row)}, ${row.step}`;
 const found = (text: string): Finding => ({ invariant: "I14 STEPS", text });
 
-/**
- * I14: the calls of a step have one key in a generation, and no other step has that key. None is made by a later attempt
- * than the one that recorded the step. A handled event has a record of each of its steps, and its effect was written with
- * what these say.
- */
+/** I14: the calls of a step have one key in a generation, and no other step has that key. */
 export function checkSteps(evidence: Evidence): Finding[] {
   return [...checkKeys(evidence), ...checkRecords(evidence), ...checkAnswers(evidence)];
 }
@@ -37,7 +33,6 @@ function checkKeys({ calls }: Evidence): Finding[] {
   });
 }
 
-/** A Postgres that was put back has forgotten records. */
 function checkRecords(evidence: Evidence): Finding[] {
   const { calls, steps } = evidence;
   const undone = withEmitted(evidence);
@@ -55,7 +50,6 @@ function checkRecords(evidence: Evidence): Finding[] {
   return [...again, ...invented];
 }
 
-/** Answers begin with the attempt that asked. */
 function isByAttempt({ attempt, result }: StepRow): boolean {
   return result.startsWith(`"${attempt} `);
 }

@@ -29,7 +29,6 @@ function statusOf(job: string, rows: Evidence["rows"]): string {
   return rows.find((row) => jobIdOf(row) === job)?.status ?? "not in the ledger";
 }
 
-/** The job of an event as `source/job id`, by the words of the design and not by our code. */
 function jobIdOf({ source, id, generation }: Generation): string {
   const isReadable =
     /^[A-Za-z0-9_.-]{1,128}$/.test(id) &&

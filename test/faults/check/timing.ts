@@ -5,9 +5,7 @@ import type { PlannedEvent, SourceName } from "../load/plan.ts";
 import type { Evidence, Finding, Stretch } from "./evidence.ts";
 
 const DEADLINE_MS = 3_000;
-/** Where this process is so late, an ingress with as little of the machine is so many times later. */
 const LAG_FACTOR = 5;
-/** A cut and what our process wrote before it come to us by different ways, in any order. */
 const ORDER_MS = 50;
 const INVARIANT = "I7 FAIL-FAST";
 
@@ -43,7 +41,6 @@ function problemOf(
   return answer === 503 ? "503 without Retry-After" : `answered ${answer}`;
 }
 
-/** Milliseconds between an attempt and the outage of its ingress that is nearest to it; 0 within one. */
 function fromOutageMs({ ingress, startedMs, tookMs }: Attempt, roles: readonly Role[]): number {
   const outages = roles.find(({ name }) => name === ingress)?.outages ?? [];
   const gapsMs = outages.map(({ fromMs, toMs }) =>
@@ -53,7 +50,6 @@ function fromOutageMs({ ingress, startedMs, tookMs }: Attempt, roles: readonly R
 }
 
 export const POISONED: SourceName = "frail";
-/** No bound is below that: a worker that dies is missed after 4 s, and the next one may die too. */
 const FLOOR_MS = 20_000;
 const FACTOR = 10;
 const EVENTS_LEAST = 15;

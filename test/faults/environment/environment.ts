@@ -104,7 +104,6 @@ export async function openEnvironment(options: EnvironmentOptions) {
     setUp: options.setUp ?? ("direct" as const),
     folder,
     servers,
-    /** By ways that no fault breaks, as `database` is. */
     urls,
     database,
     count: async (from: string, values: readonly unknown[] = []): Promise<number> => {
@@ -113,15 +112,10 @@ export async function openEnvironment(options: EnvironmentOptions) {
     },
     struck: struck as ReadonlyMap<string, number>,
     roles: roles as readonly Role[],
-    /** Events that a fault has destroyed where they were kept alone, by key: they may be lost. */
     excused: new Set<string>(),
-    /** Events whose jobs a fault has removed, by key: nobody knows any more which jobs had begun. */
     emptied: new Set<string>(),
-    /** Events that were delivered before Postgres was put back, by key: it may count their attempts anew. */
     undone: new Set<string>(),
-    /** Jobs that were put into the queue by hand: `queue name/job id`. */
     strangers: new Set<string>(),
-    /** How many replays of an event somebody asked for, by key. */
     replays: new Map<string, number>(),
     get ingresses(): readonly Role[] {
       return roles.filter(({ kind }) => kind === "ingress");

@@ -165,7 +165,6 @@ function commandOf({
   return ["sh", ["-c", `${limit}exec "$0" "$@"${output}`, process.execPath, bin, kind]];
 }
 
-/** The port that it listens on; undefined when it ended instead, and all that it wrote has come. */
 async function listening(child: ChildProcess, name: string): Promise<number | undefined> {
   let port: number | undefined;
   let ended = false;

@@ -11,11 +11,9 @@ import { type PostgresServer, type Standby, startPostgresServer, startStandby } 
 export interface Proxies {
   readonly ingress: TcpProxy;
   readonly worker: TcpProxy;
-  /** Of the harness itself: it leads to the server that counts, and nothing breaks it but a failover. */
   readonly account: TcpProxy;
 }
 
-/** Pooled: through a PgBouncer that pools transactions. Sentinel: with `queue.replicas: 1`. */
 export type SetUp = "direct" | "pooled" | "sentinel" | "slow disk";
 
 export type Servers = Awaited<ReturnType<typeof startServers>>;
@@ -63,7 +61,6 @@ export async function startServers(options: ServersOptions) {
   };
 
   return {
-    /** The primary: another one after a failover. */
     get postgres(): PostgresServer {
       return postgres;
     },
@@ -84,10 +81,7 @@ export async function startServers(options: ServersOptions) {
       reaper.watch(standby.server.pid);
       return standby;
     },
-    /**
-     * Kills the Postgres, promotes its standby, and lets everything lead there. Reads what the new one has
-     * before anybody uses it, and what the old one had when nobody can reach it any longer.
-     */
+    /** Kills the Postgres, promotes its standby, and lets everything lead there. */
     failOver: async <T>(standby: Standby, read: (url: string) => Promise<T>) => {
       const old = postgres;
       const names = [account, ...(pooler ? [] : [toPostgres.ingress, toPostgres.worker])];

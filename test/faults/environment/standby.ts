@@ -20,7 +20,6 @@ interface PostgresOptions {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** What a base backup leaves out. */
 const LEFT_OUT = new Set(["pg_wal", "pg_replslot", "postmaster.pid", "postmaster.opts"]);
 
 export async function startPostgresServer(
@@ -73,7 +72,6 @@ export async function startStandby(
   }
 }
 
-/** The embedded binaries have no pg_basebackup. */
 async function copyServer(primary: PostgresServer, dataDir: string, slot: string): Promise<void> {
   const from = join(primary.dataDir, "data");
   const to = join(dataDir, "data");
@@ -99,7 +97,6 @@ async function copyServer(primary: PostgresServer, dataDir: string, slot: string
   await own("standby.signal", (path) => writeFile(path, ""));
 }
 
-/** Files come and go under a server at work, and their copies are made whole by what it writes from the start on. */
 function ifGone(error: Error & { readonly stderr?: string }): void {
   const lines = (error.stderr ?? "").split("\n").filter((line) => line !== "");
   if (lines.length > 0 && lines.every((line) => line.includes("No such file"))) return;

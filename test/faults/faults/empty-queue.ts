@@ -21,10 +21,7 @@ until cursor == "0"
 // In one step, so that what is destroyed is exactly what was counted.
 const FLUSH = `${COLLECT} redis.call("FLUSHALL") return jobs`;
 
-/**
- * F10: the queue is emptied under the pipeline. What only the queue had is lost, and is counted. Jobs that
- * are removed without a trace are found by a sweep alone, which no drain waits for; see `removeJobs`.
- */
+/** F10: the queue is emptied under the pipeline. */
 export const emptyQueue: Fault = {
   id: "F10",
   title: "the queue emptied: FLUSHALL or obliterate",
@@ -85,7 +82,6 @@ async function obliterate({ environment }: FaultContext): Promise<void> {
   environment.strike("F10", `${jobs.length} jobs deleted, and all that is known of the queues`);
 }
 
-/** Removes every job that waits or is delayed, as a person does who cleans a queue; gives how many. */
 export async function removeJobs({ environment }: FaultContext): Promise<number> {
   let removed = 0;
   for (const source of ["steady", "frail", "hub", "relay"]) {
@@ -102,10 +98,7 @@ export async function removeJobs({ environment }: FaultContext): Promise<number>
   return removed;
 }
 
-/**
- * Notes the events whose jobs are gone. What only the queue had, which is a body, may be lost: gives how many
- * there were.
- */
+/** Notes the events whose jobs are gone. */
 function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): number {
   const ours = jobs.filter(isOurs);
   const alone = ours.filter(({ body }) => body !== undefined);

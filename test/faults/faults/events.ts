@@ -7,10 +7,8 @@ import { ALWAYS, CALLED_TYPE, plainEvent, type Plan, type PlannedEvent } from ".
 import type { Fault, FaultContext, Way } from "./fault.ts";
 import { countStrikes, reached } from "./strike-role.ts";
 
-/** As many as would take every slot of every worker, and events of others that must get by. */
 const FLOOD = 40;
 const OTHERS = 30;
-/** Then the others have not got by, and the check of isolation says how late they were. */
 const HOLD_MAX_MS = 40_000;
 const HUGE_BYTES = 900_000;
 
@@ -44,7 +42,6 @@ function poisonOf(plan: Plan, over: Partial<PlannedEvent> = {}): Way {
   };
 }
 
-/** A source whose every event hangs, for as long as the others need to show that they get by. */
 async function flood(context: FaultContext): Promise<void> {
   const { environment, random } = context;
   const heldBy = `let-go-${random.between(0, 2 ** 31)}`;

@@ -21,7 +21,6 @@ export interface Fault {
   readonly title: string;
   readonly uses: readonly Resource[];
   applies?(environment: Pick<FaultEnvironment, "backend" | "ack" | "groups">): boolean;
-  /** The set-up that it needs: struck only in a run that names it, and without what uses servers of another set-up. */
   readonly setUp?: Exclude<SetUp, "direct">;
   readonly byName?: true;
   readonly sparesOthers?: true;

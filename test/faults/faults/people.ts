@@ -140,10 +140,8 @@ function hash(body: string): string {
 }
 
 const AGE_DAYS = 40;
-/** Times that the retention is run, as by a clock, for the days that are in use the first time. */
 const RUNS = 4;
 
-/** Lets the bodies of some events lie on an old day, whatever has become of the events. */
 const AGE_BODIES = `
 with chosen as (
   select source, event_id, generation, body_day, body_id from millrace.events

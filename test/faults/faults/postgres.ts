@@ -113,7 +113,6 @@ export const refusePostgres: Fault = {
   },
 };
 
-/** As a superuser has some in reserve, all but those few that this harness goes on with. */
 async function takeConnections(url: string): Promise<pg.Client[]> {
   const taken: pg.Client[] = [];
   for (;;) {
@@ -129,8 +128,7 @@ async function takeConnections(url: string): Promise<pg.Client[]> {
   }
 }
 
-// Postgres dies, and a standby that streams from it is promoted under another address. What the old one had is read from
-// itself, once nobody else can reach it.
+// Postgres dies, and a standby that streams from it is promoted under another address.
 
 /** F31: each commit has waited for the standby. Nothing may be lost, and nothing is excused. */
 export const failOverPostgres: Fault = {
@@ -169,7 +167,6 @@ export const failOverPostgresBehind: Fault = {
   },
 };
 
-/** Gives what the old server had and the new one does not: events, and how many had completed. */
 async function failOver(
   { environment, random }: FaultContext,
   how: "synchronous" | "behind",
@@ -203,9 +200,7 @@ export async function readEvents(url: string): Promise<Map<string, string>> {
 const run = promisify(execFile);
 
 const REPAIR_MS = 120_000;
-/** Milliseconds before the restore by which an event must have arrived to be counted: most of those have ended. */
 const SETTLED_MS = 5_000;
-/** An emitted event is received anew when its parent runs again. */
 const ENDED = `millrace.events
   where status <> 'pending' and parent_event_id is null and received_at <= to_timestamp($1 / 1000.0)`;
 

@@ -129,7 +129,6 @@ interface Replacement {
   readonly losesNothing?: boolean;
 }
 
-/** Ends Redis, and starts it again with the files of another folder. What these do not have is excused. */
 async function replace(
   { environment }: FaultContext,
   fault: string,

@@ -75,7 +75,6 @@ export const freezeWorker: Fault = {
   ),
 };
 
-/** Locks last 3 s, and the look for lost jobs comes every second. */
 const BLOCK_MS = 5_000;
 
 export const blockWorker: Fault = {
@@ -103,10 +102,7 @@ function blockBy(over: Pick<PlannedEvent, "plan"> & Partial<PlannedEvent>): Way 
   };
 }
 
-/**
- * F19: a process's clock jumps and jumps back. An ingress stays within the senders' tolerance. A worker
- * is not far ahead: what it puts off is put off by its own clock, and would come as much later.
- */
+/** F19: a process's clock jumps and jumps back. */
 export const skewClock: Fault = {
   id: "F19",
   title: "the clock of a worker or an ingress off by minutes",
@@ -132,7 +128,6 @@ const GROUP_STEPS = [
 ];
 const EVENTS = 80;
 const PAUSE_MS = 200;
-/** By then Postgres has ended the transaction, which may be idle for 9 s, and others have its events. */
 const ENDED_MS = 10_500;
 
 export const strikeGroup: Fault = {
@@ -147,7 +142,6 @@ export const strikeGroup: Fault = {
   ]),
 };
 
-/** Has so many calm events delivered, until the strike has come, that those which wait form groups. */
 async function withGroups(
   striking: Promise<boolean>,
   { burst, random }: FaultContext,

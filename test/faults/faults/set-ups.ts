@@ -60,13 +60,9 @@ export const restartPooler: Fault = {
   },
 };
 
-/** An ingress reports a slow disk for 30 s after the last slow fsync. */
 const CALM_MS = 90_000;
 
-/**
- * F35: an fsync of the append-only file takes 800 ms, and Redis alone is killed. Under `ack: "queue"` an event may be
- * lost whose delivery began before every ingress had found the disk slow. Nothing else may.
- */
+/** F35: an fsync of the append-only file takes 800 ms, and Redis alone is killed. */
 export const killRedisOnSlowDisk: Fault = {
   id: "F35",
   title: "Redis killed while its disk takes 800 ms for an fsync",
@@ -125,7 +121,6 @@ function isAcknowledged({ log }: FaultContext, key: string): boolean {
   return (log.accounts.get(key)?.acknowledged ?? 0) > 0;
 }
 
-/** Whether an fsync is under way, and writes that Redis has confirmed wait for its end in memory. */
 async function holdsWritesBack({ servers }: FaultEnvironment): Promise<boolean> {
   const info = await withRedis(String(servers.redis?.server.url), (client) =>
     client.info("persistence"),

@@ -16,7 +16,6 @@ export async function startAgain(role: Role): Promise<void> {
   await role.start();
 }
 
-/** Lets a worker that has just frozen itself go on, once others have taken its jobs. */
 export async function thawLate(role: Role, random: Random, atLeastMs = 4_500): Promise<void> {
   // Its lock lasts 3 s, and the look for lost jobs comes every second.
   await sleep(random.between(atLeastMs, atLeastMs + 2_500));

@@ -53,10 +53,7 @@ export function startLoad(
   };
 }
 
-/**
- * Waits until every delivery is answered, nothing is pending and no job lives. Gives what is left over
- * when that does not come about in time.
- */
+/** Waits until every delivery is answered, nothing is pending and no job lives. */
 export async function drain(
   environment: FaultEnvironment,
   senders: Pick<Senders, "outstanding">,

@@ -51,12 +51,10 @@ export function plainEvent(id: string, over: Partial<PlannedEvent> = {}): Planne
   };
 }
 
-/** Types whose events mostly suit groups of first attempts; `test.set` has a set-based handler. */
 const CALM_TYPES: readonly string[] = ["test.calm", "test.set"];
 
 export const CALLED_TYPE = "test.called";
 
-/** Types whose handlers get one event at a time, so that they can emit. */
 const EMITTING_TYPES: readonly string[] = ["test.follow", "test.calm", CALLED_TYPE];
 
 export function drawEvent(random: Random, id: string): PlannedEvent {

@@ -8,7 +8,6 @@ export interface Posted {
   readonly tookMs: number;
 }
 
-/** A sender gives up by then; an answer that takes so long counts as none. */
 const GIVE_UP_MS = 10_000;
 
 export function createPoster(): {
@@ -77,7 +76,6 @@ function asGitHub({ id, type, forged }: PlannedEvent, body: Buffer): Record<stri
   };
 }
 
-/** What must be found nowhere but where it belongs: each is searched for after a run. */
 export const CANARIES = {
   key: randomBytes(32).toString("base64"),
   hub: `hub-canary-${randomBytes(12).toString("hex")}`,

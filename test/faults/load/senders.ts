@@ -136,7 +136,6 @@ function mixCopies(events: readonly PlannedEvent[], random: Random): readonly Pl
   return mixed;
 }
 
-/** No sender retries a delivery that was refused as bad. */
 function isFinal(answer: number | string): boolean {
   return typeof answer === "number" && answer >= 400 && answer < 500;
 }

@@ -94,7 +94,6 @@ function commandOf(trial: Trial): readonly string[] {
     : [join("node_modules", "vitest", "vitest.mjs"), "run", ...trial.suites];
 }
 
-/** A trial that ended badly must say what it found: one that could not even begin has caught nothing. */
 function judge(
   trial: Trial,
   output: string,

@@ -14,11 +14,7 @@ export interface Mutant {
   readonly trials: readonly Trial[];
 }
 
-/**
- * The mutants of the text files beside this one. Each begins with `# name`. A line `= file` names the
- * file of the edits after it: lines `- from` become lines `+ to`, and `~` begins a further edit. The
- * trials are `suites <path ...>` and `faults <backend> <ack> <minutes> <--only>`.
- */
+/** The mutants of the text files beside this one. */
 export const MUTANTS: readonly Mutant[] = readdirSync(new URL(".", import.meta.url))
   .filter((name) => name.endsWith(".txt"))
   .flatMap((name) =>
