@@ -72,6 +72,7 @@ export function rangeText({ middle, least, most }, digits) {
   return least === most ? text(middle) : `${text(middle)} (${text(least)}–${text(most)})`;
 }
 
+/** @param {Record<string, any>} row */
 export function cpuText({ cpu, cpuUs }) {
   const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);
   const total = rounded(cpu.middle);

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import type { RawConnection } from "./raw-connection.ts";
 import { rawRequest, startTestIngress, type TestIngress } from "./test-ingress.ts";
 
 // What a stranger sends over a socket, besides the lines of test/bad-input.
@@ -11,7 +10,9 @@ const LARGE = "POST /webhooks/large HTTP/1.1\r\nhost: localhost\r\n";
 async function start(limits: Parameters<typeof startTestIngress>[0], count = 1) {
   const ingress = await startTestIngress(limits);
   const connections = await ingress.open(count);
-  return { ingress, connections, connection: connections[0] as RawConnection };
+  const [connection] = connections;
+  if (connection === undefined) throw new Error("Cannot connect to the ingress");
+  return { ingress, connections, connection };
 }
 
 async function stillWorks(ingress: TestIngress): Promise<void> {

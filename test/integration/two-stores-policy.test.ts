@@ -3,7 +3,6 @@ import { replayEvent } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
-import { metricByLabels } from "../support/metrics.ts";
 import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";

@@ -57,7 +57,7 @@ async function statementsOf(call: () => Promise<unknown>) {
     const { text = "", values: own } = query as unknown as Partial<pg.QueryConfig>;
     const given = Array.isArray(values) ? (values as unknown[]) : [];
     return typeof query === "string"
-      ? { text: query as string, values: given }
+      ? { text: query, values: given }
       : { text, values: own ?? given };
   });
   asked.mockRestore();

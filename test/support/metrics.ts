@@ -16,11 +16,3 @@ export async function metricByLabels(url: string, name: string): Promise<Map<str
     }),
   );
 }
-
-export async function heldBytes(url: string): Promise<number> {
-  const [heap = 0, external = 0] = await Promise.all([
-    readMetric(url, "nodejs_heap_size_used_bytes"),
-    readMetric(url, "nodejs_external_memory_bytes"),
-  ]);
-  return heap + external;
-}

@@ -30,6 +30,7 @@ function section(result) {
   return lines.filter((line) => line !== undefined).join("\n\n");
 }
 
+/** @param {Record<string, any>} contender */
 function columnsOf({ name, rate, rateRatio, cpuRatio, figures, ...row }) {
   return {
     contender: name,

@@ -125,7 +125,7 @@ export async function gatherEvidence(
 
 async function readStarts(folder: string): Promise<StartRow[]> {
   const lines = (await readLines(folder, "starts-")) as [string, string, ...number[]][];
-  return lines.map(([source, id, generation = 0, attempt = 0, pid = 0, given = 0]) => {
+  return lines.map(([source, id, ...[generation = 0, attempt = 0, pid = 0, given = 0]]) => {
     return { source, id, generation, attempt, pid, given };
   });
 }
