@@ -23,12 +23,9 @@ const SMOKE = [
     (name) => `packages/providers/src/${name}.test.ts`,
   ),
   "packages/intake/",
-  "test/contracts/queue.test.ts",
+  "test/contracts/queue-on-redis.test.ts",
   "test/integration/exactly-once.test.ts",
 ];
-/** The contract is one for both backends, and Node's sockets are the same to both. */
-const SMOKE_NAMES = "^(?!the queues on Postgres)";
-
 const HELP = `Usage: npm run test:nodes [-- --all]
 
 Runs the core, providers, intake, queue contract and one event on each supported Node that this
@@ -81,7 +78,7 @@ async function findNode(major) {
 async function testOn(node) {
   const { output } = await runCommand(node, ["--version"], { capture: true });
   // Absolute, because vitest takes a path for a part of one.
-  const smoke = [...SMOKE.map((path) => join(root, path)), "-t", SMOKE_NAMES, "--maxWorkers=1"];
+  const smoke = [...SMOKE.map((path) => join(root, path)), "--maxWorkers=1"];
   const args = ["--project=unit", "--project=integration", ...(all ? [] : smoke)];
   const run = await runTests(root, args, { node, quiet: !all });
   if (run.signalCode !== undefined) process.exit(run.signalCode);

@@ -3,11 +3,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST: readonly string[] = [
   // npm test
+  "test/contracts/queue-on-redis.test.ts",
+  "test/contracts/queue-on-postgres.test.ts",
+  "test/contracts/event-stores.test.ts",
   "test/bad-input/bad-input.test.ts",
-  "test/contracts/queue.test.ts",
   "test/cli/start.test.ts",
-  "test/browser/story.test.ts",
   "test/integration/two-stores.test.ts",
+  "test/operations/reconcile.test.ts",
   "test/intake/main.test.ts",
   // npm run test:proofs
   "test/operations/reconcile-faults.test.ts",
