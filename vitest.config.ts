@@ -13,6 +13,11 @@ const PROOFS = [
 // `npm run test:nightly` runs them: they take long, try scripts, pages and machines, start servers of
 // many kinds, or need programs that a laptop may not have.
 const NIGHTLY = [
+  "test/attacks/clean-connections.test.ts",
+  "test/attacks/example-secrets.test.ts",
+  "test/attacks/held-bodies.test.ts",
+  "test/attacks/sign-in.test.ts",
+  "test/attacks/unknown-source.test.ts",
   "test/bench/smallest.test.ts",
   "test/browser/event.test.ts",
   "test/browser/health.test.ts",
@@ -104,7 +109,11 @@ export default defineConfig({
         exclude: [...EXCLUDED, ...PROOFS, ...NIGHTLY, ...FAULTS],
         globalSetup: ["test/support/global-setup.ts"],
       }),
-      project("proofs", { include: PROOFS, globalSetup: ["test/support/global-setup.ts"] }),
+      project("proofs", {
+        include: PROOFS,
+        exclude: [...EXCLUDED, ...NIGHTLY],
+        globalSetup: ["test/support/global-setup.ts"],
+      }),
       project("nightly", { include: NIGHTLY, globalSetup: ["test/support/global-setup.ts"] }),
       // `.ci/run` strikes some ways of the faults, the night all of them.
       project("faults", {

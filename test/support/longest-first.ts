@@ -12,10 +12,10 @@ const LONGEST: readonly string[] = [
   "test/operations/reconcile.test.ts",
   "test/intake/main.test.ts",
   // npm run test:proofs
-  "test/operations/reconcile-faults.test.ts",
   "test/integration/crashes.test.ts",
+  "test/operations/reconcile-faults.test.ts",
   "test/integration/executed-files.test.ts",
-  "test/attacks/clean-connections.test.ts",
+  "test/integration/reconciler.test.ts",
   // npm run test:nightly
   "test/infra/set-ups.test.ts",
   "test/bench/smallest.test.ts",

@@ -28,7 +28,8 @@ export async function runOne(
       skipped: skipped === undefined ? {} : { [skipped.code]: 1 },
       ...(generation === undefined ? {} : { generation }),
     };
-    const waits = skipped === undefined && waitMs !== undefined;
+    // An event that is given up has failed, and there is nothing to wait for.
+    const waits = skipped === undefined && waitMs !== undefined && verb !== "give_up";
     if (!json) print(textOf(verb, lookup, { skipped, generation }));
     if (!waits) {
       if (json) print(JSON.stringify(counts));
