@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
+import { queryOnce } from "../support/query-once.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+import { PIPELINE, startMillrace, statusOf, type Run, type StartProcess } from "./start-process.ts";
+
+// Each test file has a data folder of its own, which its starts share one after the other.
+export function useStarts() {
+  let dataDir: string;
+  let last: StartProcess | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "millrace-start-"));
+  });
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+  const command = (...args: string[]) =>
+    millrace(args, { env: { MILLRACE_CONFIG: PIPELINE, MILLRACE_DATA_DIR: dataDir } });
+  return {
+    dataDir: () => dataDir,
+    command,
+    start(env: Record<string, string> = {}, args: string[] = []): StartProcess {
+      last = startMillrace(dataDir, { MILLRACE_CONFIG: PIPELINE, ...env }, args);
+      return last;
+    },
+    async stopLast(): Promise<void> {
+      last?.signal("SIGTERM");
+      await last?.ended;
+      last = undefined;
+    },
+    async completed(running: StartProcess, id: string): Promise<void> {
+      const { database_url: url } = await running.run();
+      await until(async () => (await statusOf(url, id)) === "completed", {
+        what: `${id} completed`,
+      });
+      const { stdout } = await command("events", "--q", id, "--status", "completed", "--json");
+      expect(stdout).toContain(id);
+    },
+  };
+}
+
+export const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+export async function pidsOf(run: Run): Promise<number[]> {
+  const [row] = await queryOnce<{ pid: number }>(
+    run.database_url,
+    String.raw`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`,
+  );
+  return [...run.processes.map(({ pid }) => pid), row?.pid ?? 0];
+}
+
+export async function expectGoodEnd(
+  running: StartProcess,
+  signal: NodeJS.Signals,
+  from: number,
+): Promise<void> {
+  const pids = await pidsOf(await running.run());
+  running.signal(signal);
+  expect(await running.ended).toBe(0);
+  expect(pids.filter(isAlive)).toEqual([]);
+  await expect(running.run()).rejects.toThrow("ENOENT");
+  expect(running.output().slice(from)).not.toContain('"level":"error"');
+}
