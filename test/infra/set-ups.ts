@@ -68,11 +68,11 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
     databaseAt(await claimVersion(13, postgres.url, url)),
   "A migration is missing": async ({ newDatabase }) =>
     databaseAt(await newDatabase({ migrated: false })),
-  "A migration that this build does not have": async ({ newDatabase }) => {
+  "A migration that this version does not have": async ({ newDatabase }) => {
     const url = await newDatabase();
     await queryOnce(
       url,
-      "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ('millrace', 5, 'other', '')",
+      "INSERT INTO millrace.migrations (scope, number, name, checksum) VALUES ('millrace', 0, 'other', '')",
     );
     return databaseAt(url);
   },

@@ -12,11 +12,12 @@ export type BoardAudit = ReturnType<typeof createBoardAudit>;
 /** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
 export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
+  /** Remembers the caller: bull-board gives its handlers only parts of the request. */
+  const middleware: RequestHandler = (request, _response, next) => {
+    askers.run(principalOf(request), next);
+  };
   return {
-    /** Remembers the caller: bull-board gives its handlers only parts of the request. */
-    middleware: ((request, _response, next) => {
-      askers.run(principalOf(request), next);
-    }) satisfies RequestHandler,
+    middleware,
     run: async (
       route: string,
       request: BullBoardRequest,

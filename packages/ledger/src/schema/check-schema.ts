@@ -69,7 +69,7 @@ export function pendingMigrations(
     if (file === undefined) {
       throw new MillraceError(
         "migration_unknown",
-        `Cannot use the database: it has migration ${number} "${name}" of "${scope}", which is not in this build`,
+        `Cannot use the database: it has migration ${number} "${name}" of "${scope}", which this version does not have`,
       );
     }
     if (file.checksum !== checksum) {
