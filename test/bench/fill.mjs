@@ -27,7 +27,9 @@ export async function fillUsual(env, events) {
 }
 
 export async function fillMillrace(env, events, { ledger = false } = {}) {
-  const settings = { sources: ["bench"], role: /** @type {const} */ ("cli"), notify: () => {} };
+  const role = /** @type {const} */ ("cli");
+  // No clock runs while the queue is filled, and a busy machine may take longer than an ingress waits.
+  const settings = { sources: ["bench"], role, notify: () => {}, enqueueTimeoutMs: 20_000 };
   const queues =
     env.REDIS_URL === undefined
       ? await createPostgresQueues({ ...settings, url: env.DATABASE_URL })

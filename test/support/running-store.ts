@@ -33,10 +33,14 @@ async function startRoles(servers: TestServers, options: RoleOptions) {
     dashboardUrl: dashboard?.url ?? "",
     database: pipeline.database,
     run,
-    command: async (...args: readonly string[]) => {
-      const { code, stdout, stderr } = await run(args);
-      if (code === 0) return stdout;
-      throw new Error(`Cannot run millrace ${args.join(" ")}: ${stdout}${stderr}`);
+    command: async (...args: readonly string[]): Promise<string> => {
+      // Senders repeat a delivery that a busy ingress answers with 503.
+      for (let tries = 1; ; tries += 1) {
+        const { code, stdout, stderr } = await run(args);
+        if (code === 0) return stdout;
+        if (tries < 10 && stdout.includes('"code":"unavailable"')) continue;
+        throw new Error(`Cannot run millrace ${args.join(" ")}: ${stdout}${stderr}`);
+      }
     },
     stop: async () => {
       await pipeline.stop();
