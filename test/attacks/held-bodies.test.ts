@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
+import { connect } from "../intake/raw-connection.ts";
 import { onRedis } from "../support/backends.ts";
 import { readMetric } from "../support/metrics.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
@@ -6,7 +7,7 @@ import { openForAll } from "../support/open-for.ts";
 import { startStack } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { startAttackers, type Attack, type Attackers } from "./attackers.ts";
+import { headOf, startAttackers, type Attack, type Attackers } from "./attackers.ts";
 import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 
 const DELIVERIES = 200;
@@ -96,5 +97,33 @@ describeOnRedis("bodies that are held back or cut up, at an ingress with its def
     await until(() => attackers.ended() > 0);
     expect([...attackers.statuses]).toEqual([408]);
     expect(await refusals("too_slow")).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["no signature", (head: string) => head.replace(/x-hub-signature-256.*\r\n/, ""), 401],
+    ["a signature that is none", (head: string) => head.replace("sha256=0", "sha256="), 401],
+    ["more bytes than GitHub sends", (head: string) => head.replace("100000", "26214401"), 413],
+  ])("a head with %s is refused before any byte of its body", async (_title, change, status) => {
+    const connection = await connect(port);
+    connection.write(change(headOf("content-length: 100000")));
+    expect(await connection.statuses(1)).toEqual([status]);
+    await connection.ended();
+    // The sender is not reset while it still sends, and so can read why.
+    connection.write(Buffer.alloc(64_000));
+    connection.write(Buffer.alloc(1_000));
+    await until(async () => (await metric(IN_FLIGHT)) === 0);
+    expect(connection.error).toBeUndefined();
+    connection.abort();
+  });
+
+  test("a head that was signed long ago is refused before any byte of its body", async () => {
+    const connection = await connect(port);
+    const old = `t=${Math.floor(Date.now() / 1_000) - 301},v1=${"0".repeat(64)}`;
+    connection.write(
+      `POST /webhooks/stripe HTTP/1.1\r\nhost: x\r\nstripe-signature: ${old}\r\ncontent-length: 99\r\n\r\n`,
+    );
+    expect(await connection.statuses(1)).toEqual([401]);
+    expect(connection.received()).toContain('"invalid_signature"');
+    connection.abort();
   });
 });

@@ -221,7 +221,7 @@ onOneBackend("a captured delivery", (prepare) => {
   });
 
   test.each([
-    [500_000, 20],
+    [500_000, 200],
     // Small enough to wait in the queue; more than are listed.
     [20_000, 120],
   ])("of %i bytes under %i ids is stored once", async (bytes, count) => {
@@ -245,6 +245,50 @@ onOneBackend("a captured delivery", (prepare) => {
     const detail = await shown(copies.at(-1) ?? first);
     expect(detail).toMatchObject({ body_kept: true, same_message: { total: count - 1 } });
     expect(detail.same_message.events).toHaveLength(Math.min(count - 1, 100));
+  });
+
+  test("in copies under several types at once runs once, and none of another type is swallowed", async () => {
+    for (const source of ["github", "safe"] as const) {
+      const genuine = capture(source, "push");
+      const types = ["push", "ping", "release"];
+      const copies = Array.from({ length: 30 }, (_, index) => {
+        const type = types[index % types.length] ?? "";
+        return { type, copy: again(genuine, { "x-github-event": type }) };
+      });
+      const ends = await Promise.all(
+        copies.map(async ({ type, copy }) => ({ type, end: await run(copy), copy })),
+      );
+      const [first] = ends.filter(({ end }) => end === "handled");
+      expect(ends.filter(({ end }) => end === "handled")).toHaveLength(1);
+      for (const { type, copy } of ends) {
+        if (type !== first?.type) expect(await statusOf(copy)).toBe("failed");
+      }
+      expect(await effects(copies.map(({ copy }) => copy))).toBe(1);
+    }
+  });
+
+  test("runs once at each source that has the same secret", async () => {
+    const first = capture("github", "push");
+    expect(await run(first)).toBe("handled");
+    const elsewhere = again({ ...first, source: "safe" });
+    expect(await run(elsewhere)).toBe("handled");
+    expect(await run(again(elsewhere))).toBe("suspected_replay");
+  });
+
+  test("that is retried by several people at once runs once, and so does each other copy", async () => {
+    const push = capture("github", "push");
+    expect(await run(push)).toBe("handled");
+    const claims = ["release", "create", "delete"].map((type) =>
+      again(push, { "x-github-event": type }),
+    );
+    expect(await Promise.all(claims.map(run))).toEqual(Array(3).fill("suspected_replay"));
+    const retries = claims.flatMap((claim) => [claim, claim, claim]);
+    const answers = await Promise.all(
+      retries.map((claim) => fetch(`${pathOf(claim)}/retry`, { method: "POST" })),
+    );
+    for (const { status } of answers) expect([200, 409]).toContain(status);
+    expect(await Promise.all(claims.map(ended))).toEqual(Array(3).fill("handled"));
+    expect(await effects(claims)).toBe(3);
   });
 
   test("is listed as a suspected replay, by the API and the command", async () => {
