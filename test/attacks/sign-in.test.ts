@@ -1,9 +1,10 @@
 import { Agent, request } from "node:http";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
 const USER = { user: "ops", password: "a right password" };
@@ -123,6 +124,23 @@ describe("guessing at the dashboard's password", () => {
       "select source, event_id, generation from millrace.audit where action = 'read_body'",
     );
     expect(rows).toEqual([{ source: "acme", event_id: "evt_read_1", generation: 0 }]);
+  });
+
+  test("a person signs in while Postgres is away", async () => {
+    const proxy = await startTcpProxy(stack.servers.databaseUrl);
+    onTestFinished(() => proxy.close());
+    const env = { DATABASE_URL: proxy.url };
+    const how = { dashboard: { credentials: CREDENTIALS } };
+    const dashboard = await stack.pipeline.startInProcess("dashboard", env, how);
+    proxy.freeze();
+    const beganMs = performance.now();
+    const { status, cookie } = await signIn(dashboard.url, USER);
+    expect(status).toBe(200);
+    const who = await fetch(`${dashboard.url}/api/session`, { headers: { cookie } });
+    expect(await who.json()).toMatchObject({ user: "ops", via: "session" });
+    expect(performance.now() - beganMs).toBeLessThan(5_000);
+    proxy.thaw();
+    await dashboard.close();
   });
 
   test("a stolen session is listed and ended alone, at every dashboard", async () => {
