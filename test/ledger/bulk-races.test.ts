@@ -3,6 +3,7 @@ import type { EventKey } from "@millrace/core";
 import type { OpenBulkRun } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { giveUpManyOn } from "../../packages/ledger/src/people/give-up.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 
@@ -143,6 +144,18 @@ test("of two runs over the same events, the later loses each event, and no event
   expect(await workBatch(other.open)).toMatchObject({ kind: "done", ended: true, events: [] });
   expect(await get(one.run)).toMatchObject({ done: 3 });
   expect(await get(other.run)).toMatchObject({ listed: 0, done: 0, state: "finished" });
+});
+
+test("a give-up that meets a transaction which ends at once is done all the same", async () => {
+  const [key] = await accept(1);
+  await held.query("BEGIN");
+  await held.query(LOCK_EVENT, valuesOf(key));
+  const send = async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
+    const answer = await it.pool.query<Row>(query);
+    await held.query("COMMIT");
+    return answer;
+  };
+  expect(await giveUpManyOn(send, [key])).toEqual(["given_up"]);
 });
 
 test("a claim that loses to a give-up runs nothing, and the event stays failed", async () => {

@@ -1,4 +1,4 @@
-import type { EventKey } from "@millrace/core";
+import { wait, type EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
@@ -24,10 +24,23 @@ export async function giveUpManyOn(
   send: Send,
   keys: readonly EventKey[],
 ): Promise<readonly GiveUpAnswer[]> {
-  const query = { text: GIVE_UP_MANY, values: packKeys(keys.filter(isStorableKey)) };
-  const found = new Map((await send<Row>(query)).rows.map((row) => [keyText(row), row.kind]));
+  const found = new Map<string, GiveUpAnswer>();
+  const ask = async (asked: readonly EventKey[]) => {
+    const { rows } = await send<Row>({ text: GIVE_UP_MANY, values: packKeys(asked) });
+    for (const row of rows) found.set(keyText(row), row.kind);
+  };
+  const storable = keys.filter(isStorableKey);
+  await ask(storable);
+  const held = storable.filter((key) => found.get(keyText(key)) === "running");
+  if (held.length > 0) {
+    // A transaction that only notes a job holds the row too, for as long as its commit takes.
+    await wait(HELD_MS);
+    await ask(held);
+  }
   return keys.map((key) => found.get(keyText(key)) ?? "not_found");
 }
+
+const HELD_MS = 250;
 
 const FIND_GIVEN_UP_JOBS = `
 SELECT source, event_id AS "eventId", generation FROM millrace.events
