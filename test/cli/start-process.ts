@@ -21,14 +21,7 @@ export interface Run {
   readonly processes: readonly { name: string; pid: number; port: number }[];
 }
 
-export interface StartProcess {
-  readonly pid: number;
-  output(): string;
-  greeted(): Promise<void>;
-  run(): Promise<Run>;
-  signal(signal: NodeJS.Signals): void;
-  readonly ended: Promise<number | NodeJS.Signals>;
-}
+export type StartProcess = ReturnType<typeof startMillrace>;
 
 export function startEnvironment(dataDir: string): Readonly<Record<string, string>> {
   return {
@@ -43,7 +36,7 @@ export function startMillrace(
   dataDir: string,
   env: Readonly<Record<string, string | undefined>> = {},
   args: readonly string[] = [],
-): StartProcess {
+) {
   const { child, output } = launch(
     ["start", ...args],
     { ...startEnvironment(dataDir), ...env },
@@ -64,7 +57,7 @@ export function startMillrace(
     output,
     greeted,
     run: () => runOf(dataDir),
-    signal: (signal) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
     ended,
   };
 }
@@ -73,7 +66,7 @@ export async function refusedStart(
   dataDir: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
-): Promise<{ readonly code: number; readonly output: string }> {
+) {
   const { code, stdout, stderr } = await millrace(["start", ...args], {
     env: { ...startEnvironment(dataDir), MILLRACE_CONFIG: PIPELINE, ...env },
   });

@@ -10,16 +10,8 @@ import {
 import { afterEach, beforeEach } from "vitest";
 import { copyDataFolder } from "../support/data-folder.ts";
 
-export interface OnFolder {
-  readonly folder: string;
-  dataDir: string;
-  start(options?: Partial<EmbeddedPostgresOptions>): Promise<EmbeddedPostgres>;
-  listen(port: number): Promise<Server>;
-  atEnd(closer: () => Promise<unknown>): void;
-}
-
 /** Gives each test of a file a fresh folder, and ends what the test started there. */
-export function onFolder({ hasData }: { hasData: boolean }): OnFolder {
+export function onFolder({ hasData }: { hasData: boolean }) {
   const closers: (() => Promise<unknown>)[] = [];
   const it = {
     folder: "",

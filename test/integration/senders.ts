@@ -6,15 +6,6 @@ export interface Delivered {
   readonly tookMs: number;
 }
 
-export interface Senders {
-  readonly all: readonly Delivered[];
-  acknowledged(): string[];
-  slowestMs(): number;
-  more(count: number): Promise<void>;
-  moreAcknowledged(count: number): Promise<void>;
-  stop(): Promise<void>;
-}
-
 interface Options {
   readonly prefix?: string;
   readonly pauseMs?: number;
@@ -23,7 +14,7 @@ interface Options {
 export function startSenders(
   deliver: (id: string) => Promise<{ readonly status: number }>,
   { prefix = "msg_load", pauseMs = 0 }: Options = {},
-): Senders {
+) {
   const all: Delivered[] = [];
   let stopped = false;
   const send = async (sender: number) => {
@@ -44,11 +35,11 @@ export function startSenders(
     all,
     acknowledged,
     slowestMs: () => all.reduce((slowest, { tookMs }) => Math.max(slowest, tookMs), 0),
-    more: async (count) => {
+    more: async (count: number) => {
       const goal = all.length + count;
       await until(() => all.length >= goal);
     },
-    moreAcknowledged: async (count) => {
+    moreAcknowledged: async (count: number) => {
       const goal = acknowledged().length + count;
       await until(() => acknowledged().length > goal);
     },

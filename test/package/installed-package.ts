@@ -17,16 +17,9 @@ export interface Running {
   interrupt(): Promise<number | null>;
 }
 
-export interface InstalledPackage {
-  readonly folder: string;
-  files(): Promise<string[]>;
-  put(files: Readonly<Record<string, string>>): Promise<void>;
-  run(command: string, ...args: readonly string[]): Promise<Ran>;
-  start(command: string, ...args: readonly string[]): Running;
-  remove(): Promise<void>;
-}
+export type InstalledPackage = Awaited<ReturnType<typeof installPackage>>;
 
-export async function installPackage(): Promise<InstalledPackage> {
+export async function installPackage() {
   const home = await mkdtemp(join(tmpdir(), "millrace-package-"));
   const folder = join(home, "project");
   await mkdir(folder);
@@ -50,8 +43,8 @@ export async function installPackage(): Promise<InstalledPackage> {
       return entries.map((path) => path.replaceAll("\\", "/"));
     },
     put,
-    run: (command, ...args) => runIn(folder, command, args),
-    start: (command, ...args) => startIn(folder, command, args),
+    run: (command: string, ...args: readonly string[]) => runIn(folder, command, args),
+    start: (command: string, ...args: readonly string[]) => startIn(folder, command, args),
     remove: () => rm(home, { recursive: true, force: true }),
   };
 }

@@ -72,12 +72,14 @@ export function createIngress(deps: IngressDeps): Ingress {
   }
 
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
+  const dropped = new Counter({ ...DROPPED, registers: [registry] });
+  const idleClosed = new Counter({ ...IDLE_CLOSED, registers: [registry] });
   const server = createIngressServer({
     adapter,
     app: createStatusApp({ registry: deps.shared ?? registry, readiness, onError }),
     limits: config.ingress,
-    onDrop: countDropped(registry),
-    onIdleClosed: countIdleClosed(registry),
+    onDrop: () => dropped.inc(),
+    onIdleClosed: () => idleClosed.inc(),
   });
 
   return {
@@ -97,20 +99,11 @@ export function createIngress(deps: IngressDeps): Ingress {
   };
 }
 
-function countDropped(registry: Registry): () => void {
-  const dropped = new Counter({
-    name: "millrace_ingress_connections_dropped_total",
-    help: "Connections closed because ingress.connectionsMax was reached.",
-    registers: [registry],
-  });
-  return () => dropped.inc();
-}
-
-function countIdleClosed(registry: Registry): () => void {
-  const closed = new Counter({
-    name: "millrace_ingress_idle_closed_total",
-    help: "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
-    registers: [registry],
-  });
-  return () => closed.inc();
-}
+const DROPPED = {
+  name: "millrace_ingress_connections_dropped_total",
+  help: "Connections closed because ingress.connectionsMax was reached.",
+};
+const IDLE_CLOSED = {
+  name: "millrace_ingress_idle_closed_total",
+  help: "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
+};

@@ -77,9 +77,7 @@ interface Row extends EventKey {
   readonly kind: Exclude<GiveUpAnswer, "not_found">;
 }
 
-/**
- * A handler that makes calls holds no row: its attempt is counted, not logged, and not due again.
- */
+/** A handler that makes calls holds no row: its attempt is counted, but not logged or due. */
 const GIVE_UP_MANY = `
 WITH wanted AS (
   SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
