@@ -2,11 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  startEmbeddedPostgres,
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-} from "@millrace/embedded-postgres";
+import { startEmbeddedPostgres, type EmbeddedPostgresOptions } from "@millrace/embedded-postgres";
 import { afterEach, beforeEach } from "vitest";
 import { copyDataFolder } from "../support/data-folder.ts";
 
