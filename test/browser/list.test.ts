@@ -177,6 +177,9 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText("Retried 3 events.").waitFor();
     await until(async () => (await failed()) === LOST);
     expect(await on.countOf("type = 'order.shipped' and attempts = 2")).toBe(3);
+    // A list of the moment in which three of them were pending has other rows to select.
+    await page.reload();
+    await page.getByText(`${LOST} events on this page`).waitFor();
     await page.getByRole("checkbox", { name: "Select all events on this page" }).check();
     await page.getByRole("button", { name: `Retry ${LOST} selected…` }).waitFor();
   });
