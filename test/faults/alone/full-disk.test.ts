@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { describeOnRedis } from "../../support/redis.ts";
 import { describeOnSmallDisk, mountSmallDisk, type SmallDisk } from "../../support/small-disk.ts";
+import { queryOnce } from "../../support/query-once.ts";
 import { until } from "../../support/until.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import type { ClientLog } from "../load/client-log.ts";
@@ -68,7 +69,8 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
       disk.fill();
       await refusedTimes(log, 20);
       // A segment of the WAL has no space any more: Postgres panics, and cannot recover.
-      const switchWal = () => environment.database.query("select pg_switch_wal()");
+      const { url } = environment.servers.postgres;
+      const switchWal = () => queryOnce(url, "select pg_switch_wal()");
       await until(() => switchWal().then(() => false, isRefused));
       await refusedTimes(log, 20);
       expect(await burst(plainEvent("msg_no_room_1", { copies: 100 }))).toBe(0);

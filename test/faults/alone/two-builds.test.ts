@@ -131,12 +131,12 @@ async function createNewerBuild() {
   try {
     await scratch.apply([
       {
-        file: join("packages", "core", "dist", "event.js"),
+        file: join("packages", "core", "dist", "envelope.js"),
         from: `export const ENVELOPE_VERSION = ${ENVELOPE_VERSION};`,
         to: `export const ENVELOPE_VERSION = ${envelopeVersion};`,
       },
       {
-        file: join("packages", "core", "dist", "event.js"),
+        file: join("packages", "core", "dist", "envelope.js"),
         from: "v: z.literal(ENVELOPE_VERSION),",
         to: `v: z.union([z.literal(${ENVELOPE_VERSION}), z.literal(ENVELOPE_VERSION)]),`,
       },

@@ -36,6 +36,7 @@ export function createRole(options: RoleOptions) {
   const strikes = new Map<string, number>();
   const deadly = new Set(["handler.dies"]);
   let child: ChildProcess | undefined;
+  let starting: Promise<void> | undefined;
   let url = "";
   let outage: Outage | undefined;
   let retired = false;
@@ -59,7 +60,15 @@ export function createRole(options: RoleOptions) {
     }
   }
 
-  async function start(): Promise<void> {
+  /** Two that start it at the same time start it once. */
+  function start(): Promise<void> {
+    starting ??= startUntilUp().finally(() => {
+      starting = undefined;
+    });
+    return starting;
+  }
+
+  async function startUntilUp(): Promise<void> {
     // Poison that waits in a queue ends a worker before it has said that it listens.
     while (!(await startOnce()));
   }
