@@ -23,6 +23,7 @@ const SMOKE = [
     (name) => `packages/providers/src/${name}.test.ts`,
   ),
   "packages/intake/",
+  "apps/ingress/src/ingress-server.test.ts",
   "test/contracts/queue-on-redis.test.ts",
   "test/integration/exactly-once.test.ts",
 ];

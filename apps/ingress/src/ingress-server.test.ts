@@ -38,9 +38,12 @@ test("idle connections give way while more than half of connectionsMax are open"
     return socket;
   };
   const [idle, busy] = [await open(), await open()];
-  idle.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  await once(idle, "data");
+  for (const socket of [idle, busy]) {
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await once(socket, "data");
+  }
   busy.write("POST /webhooks/x HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n");
+  await once(server, "request");
   expect([idle.destroyed, closed]).toEqual([false, 0]);
   const third = await open();
   await once(idle.resume(), "close");

@@ -114,7 +114,7 @@ function limitConnections(
     if (open.count <= limits.connectionsMax / 2) return;
     if (performance.now() - closedMs < IDLE_INTERVAL_MS) return;
     closedMs = performance.now();
-    server.closeIdleConnections();
+    open.endIdle();
     onIdleClosed();
   });
 }

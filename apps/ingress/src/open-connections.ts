@@ -35,6 +35,19 @@ export class OpenConnections {
     newest.socket.destroy();
   }
 
+  /**
+   * Ends those that have had a response and wait for no other. `closeIdleConnections` of Node 26
+   * also closes those that have not sent their first request yet.
+   */
+  endIdle(): void {
+    for (let open = this.#first; open !== undefined; open = open.after) {
+      const { socket } = open;
+      // Node's own mark of a request that has come and has no response yet.
+      const hasRequest = "_httpMessage" in socket && socket._httpMessage !== null;
+      if (socket.bytesWritten > 0 && !hasRequest) socket.destroy();
+    }
+  }
+
   #append(open: Open): void {
     this.count += 1;
     open.before = this.#last;
