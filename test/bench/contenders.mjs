@@ -19,22 +19,22 @@ export const usual = {
   stored: usualWaiting,
 };
 
+export const usualPrepared = {
+  ...usual,
+  name: "usual, prepared statements",
+  env: { BENCH_USUAL: "prepared" },
+};
+
+export const usualWithRows = {
+  ...usual,
+  name: "usual, with body and status",
+  env: { BENCH_USUAL: "rows" },
+};
+
 export const insertOnly = {
   name: "usual with Postgres: Express, INSERT",
   ingress: launch("insert-ingress.mjs"),
   stored: ({ count }) => count("usual_events"),
-};
-
-export const guideInRequest = {
-  name: "guides: all in the request",
-  ingress: launch("guide-ingress.mjs"),
-  stored: ({ count }) => count("processed_webhooks"),
-};
-
-export const guideWorker = {
-  name: "guides: SELECT FOR UPDATE, work, INSERT",
-  worker: launch("guide-worker.mjs"),
-  fill: fill("fillUsual"),
 };
 
 export const pgBoss = {
@@ -83,6 +83,12 @@ export const millraceGroupsOff = {
   ...millrace,
   name: "millrace, MILLRACE_GROUPS=off",
   env: { MILLRACE_GROUPS: "off" },
+};
+
+export const millraceAlone = {
+  ...millrace,
+  name: "millrace, groups: false",
+  env: { MILLRACE_GROUPS: "on", BENCH_GROUPS: "false" },
 };
 
 export const millraceLedger = {

@@ -100,7 +100,7 @@ test("each wrong option is one clear line", () => {
   const mistakes: [string, string][] = [
     ["worker --only nobody", 'No contender of "worker" has "nobody" in its name. Try --help'],
     ["--rounds 0", "--rounds takes a whole number above 0. Try --help"],
-    ["ingress --load slow", '--load is for "worker". Try --help'],
+    ["ingress --shape slow", '--shape is for "worker". Try --help'],
     ["--pages", "--pages takes files of --json. Try --help"],
     [`--pages ${file}`, `Cannot read ${file}: it was not written by --json`],
   ];

@@ -46,7 +46,7 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   const epoch = (await queues.epochs(["bench"])).get("bench");
   if (epoch !== undefined) await repair.writeEpochs(new Map([[queueName("bench"), epoch]]));
   await inBatches(events, async (numbers) => {
-    const batch = numbers.map((number) => incomingEvent(number, env.BENCH_LOAD === "unsigned"));
+    const batch = numbers.map((number) => incomingEvent(number, env.BENCH_SHAPE === "unsigned"));
     if (ledger) checkAccepted(await intake.accept(batch));
     checkAccepted(await queues.enqueue(batch, { identityOnly: ledger }));
     if (ledger) await intake.markEnqueued(batch);

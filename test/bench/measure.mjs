@@ -3,11 +3,11 @@ import { checkWork, untilCount } from "./work.mjs";
 
 const CONNECTIONS = 64;
 
-export function envOf(stores, contender, { concurrency = 20, load = "insert" } = {}) {
+export function envOf(stores, contender, { concurrency = 20, shape = "insert" } = {}) {
   return {
     ...stores.env,
     ...contender.env,
-    BENCH_LOAD: load,
+    BENCH_SHAPE: shape,
     BENCH_CONCURRENCY: String(concurrency),
   };
 }

@@ -1,5 +1,5 @@
 import { readOptions } from "../../scripts/read-options.mjs";
-import { LOADS } from "./loads.mjs";
+import { SHAPES } from "./shapes.mjs";
 import { PARTS } from "./parts/index.mjs";
 
 const NUMBERS = {
@@ -32,8 +32,8 @@ Options
   --processes <n>      workers of a contender (default: 1)
   --rows <n>           completed rows in "growth" (default: 5000000)
   --waiting <n>        waiting jobs in "growth" (default: 300000)
-  --load <load>        what the handlers of "worker" do (default: insert):
-${list(Object.entries(LOADS).map(([name, { title }]) => [`  ${name}`, title]))}
+  --shape <shape>      what the handlers of "worker" do (default: insert), or "all":
+${list(Object.entries(SHAPES).map(([name, { title }]) => [`  ${name}`, title]))}
   --json <file>        write every round there
   --pages              measure nothing: from such files, write the tables in docs/performance.md and README.md
   -h, --help           this text
@@ -47,7 +47,7 @@ export function readBenchOptions() {
   const given = readOptions(
     {
       ...Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, text])),
-      load: { type: "string", default: "insert" },
+      shape: { type: "string", default: "insert" },
       only: text,
       json: text,
       pages: { type: "boolean", default: false },
@@ -56,22 +56,23 @@ export function readBenchOptions() {
     findMistake,
     { words: true },
   );
-  const { words, pages, load, only, json } = given;
+  const { words, pages, shape, only, json } = given;
   if (pages) return { pages: words };
   const numbers = Object.entries(NUMBERS).map(([name, value]) => [
     name,
     given[name] === undefined ? value : Number(given[name]),
   ]);
   const parts = partsOf(words);
-  return { ...Object.fromEntries(numbers), parts, load, only, json };
+  return { ...Object.fromEntries(numbers), parts, shape, only, json };
 }
 
-function findMistake({ words, pages, load, only, ...given }) {
+function findMistake({ words, pages, shape, only, ...given }) {
   if (pages) return words.length === 0 ? "--pages takes files of --json" : undefined;
   const unknown = words.find((word) => !Object.hasOwn(PARTS, word));
   if (unknown !== undefined) return `There is no part "${unknown}"`;
-  if (!Object.hasOwn(LOADS, load)) return `There is no load "${load}"`;
-  if (load !== "insert" && !partsOf(words).includes("worker")) return '--load is for "worker"';
+  const isShape = shape === "all" || Object.hasOwn(SHAPES, shape);
+  if (!isShape) return `There is no shape "${shape}"`;
+  if (shape !== "insert" && !partsOf(words).includes("worker")) return '--shape is for "worker"';
   const odd = Object.keys(NUMBERS).find(
     (name) => given[name] !== undefined && !/^[1-9]\d*$/.test(given[name]),
   );

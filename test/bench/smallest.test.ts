@@ -12,13 +12,15 @@ import { describeOnRedis } from "../support/redis.ts";
 
 const RUN = fileURLToPath(new URL("run.mjs", import.meta.url));
 const SMALL = ["--rounds", "1", "--seconds", "1", "--events", "200"];
+const SHAPES = ["pair", "together", "typed", "five", "await", "hot", "hot100", "failing", "slow"];
+const EVERY_SHAPE = ["worker", ...SHAPES.map((shape) => `worker, ${shape}`)];
 const PARTS: [string, string[], string[]][] = [
   ["ingress", [], ["ingress"]],
   ["worker", ["--processes", "2"], ["worker"]],
-  ["worker", ["--load", "set", "--only", "millrace"], ["worker, set"]],
-  ["worker", ["--load", "unsigned", "--only", "millrace"], ["worker, unsigned"]],
+  ["worker", ["--shape", "all", "--only", "prepared"], EVERY_SHAPE],
+  ["worker", ["--shape", "set", "--only", "millrace"], ["worker, set"]],
+  ["worker", ["--shape", "unsigned", "--only", "millrace"], ["worker, unsigned"]],
   ["careful", [], ["careful"]],
-  ["contended", ["--only", "usual"], ["contended", "failing", "slow"]],
   ["handlers", [], ["handlers, call", "handlers, emit"]],
   ["pipeline", [], ["pipeline"]],
   // What each of the others does in it, it does in "pipeline" too.

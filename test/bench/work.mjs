@@ -3,16 +3,16 @@
  *
  * @throws when an effect is missing or doubled, and the round does not count
  */
-export async function checkWork(query, events, { contended = false } = {}) {
+export async function checkWork(query, events, { counts = false } = {}) {
   const [{ rows, distinct, counted }] = await query(
     `SELECT count(*)::int AS rows, count(DISTINCT event_id)::int AS distinct,
       (SELECT sum(events)::int FROM counters) AS counted FROM effects`,
   );
   const isWhole = rows === events && distinct === events;
-  if (isWhole && (!contended || counted === events)) return;
+  if (isWhole && (!counts || counted === events)) return;
   throw new Error(
     `Cannot use this round: ${events} events left ${rows} effects of ${distinct} events` +
-      (contended ? `, and ${counted} counted` : ""),
+      (counts ? `, and ${counted} counted` : ""),
   );
 }
 

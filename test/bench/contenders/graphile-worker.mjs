@@ -1,6 +1,6 @@
 // A worker on graphile-worker, with the batching that its page on performance advises.
 import { Logger, run } from "graphile-worker";
-import { handle } from "../loads.mjs";
+import { handleOn } from "../shapes.mjs";
 
 const concurrentJobs = Number(process.env.BENCH_CONCURRENCY ?? 20);
 
@@ -12,7 +12,7 @@ async function bench({ eventId }, { withPgClient }) {
         "INSERT INTO processed_ids (event_id) VALUES ($1) ON CONFLICT DO NOTHING",
         [eventId],
       );
-      if (rowCount === 1) await handle(eventId, (text, values) => client.query(text, values));
+      if (rowCount === 1) await handleOn(client, eventId);
       await client.query("COMMIT");
     } catch (error) {
       await client.query("ROLLBACK");

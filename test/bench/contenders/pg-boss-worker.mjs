@@ -1,7 +1,7 @@
 // A worker on pg-boss: batches, `notifyWorker` so that a full batch is followed by the next one at once, and
 // the job is completed in the handler's transaction (`complete` with `db`), so that its writes happen once.
 import pg from "pg";
-import { handle } from "../loads.mjs";
+import { handleOn } from "../shapes.mjs";
 import { inTransaction } from "./in-transaction.mjs";
 import { QUEUE, startBoss } from "./pg-boss-queue.mjs";
 
@@ -15,7 +15,7 @@ const boss = await startBoss(process.env.DATABASE_URL, { supervise: true });
 async function runJob(job) {
   try {
     await inTransaction(pool, async (client) => {
-      await handle(job.data.eventId, (text, values) => client.query(text, values));
+      await handleOn(client, job.data.eventId);
       const db = { executeSql: (text, values) => client.query(text, values) };
       await boss.complete(QUEUE, job.id, undefined, { db });
     });

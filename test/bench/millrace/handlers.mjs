@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { on } from "millrace";
-import { handle } from "../loads.mjs";
+import { handle } from "../shapes.mjs";
 
 const insert = async (event, { tx }) => {
   await tx.execute(sql`INSERT INTO effects (event_id) VALUES (${event.id})`);
@@ -32,12 +32,16 @@ const HANDLERS = {
     on("emitted", "*", insert),
   ],
 };
-const load = process.env.BENCH_LOAD ?? "insert";
+const shape = process.env.BENCH_SHAPE ?? "insert";
 
 export default [
-  HANDLERS[load] ??
+  HANDLERS[shape] ??
     on("bench", "*", (event, { tx }) =>
-      handle(event.id, (text, values) => tx.execute(filled(text, values))),
+      handle({
+        eventId: event.id,
+        query: (text, values) => tx.execute(filled(text, values)),
+        db: () => tx,
+      }),
     ),
 ].flat();
 

@@ -10,10 +10,10 @@ import { checkWork } from "../work.mjs";
 const CALL_MS = 200;
 const LOOK_MS = 20;
 
-const inside = { ...millrace, name: "in the transaction", load: "call inside" };
-const before = { ...millrace, name: "in `call`", load: "call before" };
-const insert = { ...millrace, name: "one INSERT", load: "insert" };
-const emit = { ...millrace, name: "one INSERT and one `emit`", load: "emit" };
+const inside = { ...millrace, name: "in the transaction", shape: "call inside" };
+const before = { ...millrace, name: "in `call`", shape: "call before" };
+const insert = { ...millrace, name: "one INSERT", shape: "insert" };
+const emit = { ...millrace, name: "one INSERT and one `emit`", shape: "emit" };
 
 export const handlers = {
   help: `a call of ${CALL_MS} ms inside the transaction and in \`call\`; what \`emit\` costs`,
@@ -83,17 +83,17 @@ async function measureEmits(servers, contenders, { events = 10_000, ...options }
 }
 
 async function drain(servers, contender, options) {
-  const { load } = contender;
+  const { shape } = contender;
   const { events } = options;
   const stores = await servers.fresh();
-  const env = envOf(stores, contender, { ...options, load });
-  if (load === "emit") await run(["pause", "emitted"], env);
+  const env = envOf(stores, contender, { ...options, shape });
+  if (shape === "emit") await run(["pause", "emitted"], env);
   await contender.fill(env, events);
   const idle = watchIdle(stores);
-  const drained = await measureDrain(stores, contender, { ...options, load });
+  const drained = await measureDrain(stores, contender, { ...options, shape });
   const idleMs = await idle.end();
   await checkWork(stores.query, events);
-  if (load === "emit") await checkEmitted(stores, events);
+  if (shape === "emit") await checkEmitted(stores, events);
   return { ...drained, figures: { ...drained.figures, "ms idle in transaction": idleMs } };
 }
 

@@ -3,14 +3,13 @@ import { handlers } from "./handlers.mjs";
 import { ingress, pipeline } from "./ingress.mjs";
 import { latency } from "./latency.mjs";
 import { memory } from "./memory.mjs";
-import { careful, contended, worker } from "./workers.mjs";
+import { careful, worker } from "./workers.mjs";
 
 /** By the name that `npm run bench` takes. */
 export const PARTS = {
   ingress,
   worker,
   careful,
-  contended,
   handlers,
   pipeline,
   latency,

@@ -1,7 +1,6 @@
 import {
   ceilingIngress,
   graphile,
-  guideInRequest,
   insertOnly,
   millrace,
   millraceLedger,
@@ -14,7 +13,7 @@ import { inTurn } from "../rounds.mjs";
 export const ingress = {
   help: "deliveries that an ingress acknowledges",
   contenders: [
-    ...[usual, millrace, millraceLedger, insertOnly, guideInRequest],
+    ...[usual, millrace, millraceLedger, insertOnly],
     ...[pgBoss, graphile, ceilingIngress],
   ],
   run: async (servers, contenders, { rounds, seconds }) => ({
@@ -29,7 +28,7 @@ export const ingress = {
 
 export const pipeline = {
   help: "deliveries to completed effects, with ingress and worker",
-  contenders: [usual, millrace, millraceLedger, guideInRequest, pgBoss, graphile],
+  contenders: [usual, millrace, millraceLedger, pgBoss, graphile],
   run: async (servers, contenders, { events = 10_000, ...options }) => ({
     pipeline: {
       title: `Pipeline: ${events} deliveries to completed effects, ingress and worker`,

@@ -1,11 +1,4 @@
-import {
-  graphile,
-  guideInRequest,
-  millrace,
-  millraceLedger,
-  pgBoss,
-  usual,
-} from "../contenders.mjs";
+import { graphile, millrace, millraceLedger, pgBoss, usual } from "../contenders.mjs";
 import { numberOf } from "../event.mjs";
 import { envOf, measurePipeline, postClosed, postOpen, startContender } from "../measure.mjs";
 import { inTurn } from "../rounds.mjs";
@@ -17,7 +10,7 @@ const WARM_UP = 500;
 
 export const latency = {
   help: "latencies at 30 % of the usual's saturation, and of the answer at all of it",
-  contenders: [usual, millrace, millraceLedger, guideInRequest, pgBoss, graphile],
+  contenders: [usual, millrace, millraceLedger, pgBoss, graphile],
   // When a row was committed is the time of its effect.
   settings: { track_commit_timestamp: "on" },
   run: async (servers, contenders, options) => {
