@@ -5,11 +5,6 @@ import { onTestFinished } from "vitest";
 
 const PROCESS = fileURLToPath(new URL("attackers-process.mjs", import.meta.url));
 
-export interface Attackers {
-  ended(): number;
-  readonly statuses: ReadonlySet<number>;
-}
-
 export interface Attack {
   /**
    * `hold-back`: all of a body but its last byte; `cut-up`: a body without end in chunks of one byte; `silent`: nothing;
@@ -23,7 +18,7 @@ export interface Attack {
   readonly pauseMs?: number;
 }
 
-export function startAttackers(port: number, attack: Attack): Attackers {
+export function startAttackers(port: number, attack: Attack) {
   const { kind, source, connections, bytes = 0, spreadMs = 0, pauseMs = 0 } = attack;
   const framing = kind === "cut-up" ? "transfer-encoding: chunked" : `content-length: ${bytes}`;
   const plan = [port, connections, spreadMs, pauseMs, kind, headOf(framing, source), bytes];

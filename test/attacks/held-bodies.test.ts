@@ -7,7 +7,7 @@ import { openForAll } from "../support/open-for.ts";
 import { startStack } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { headOf, startAttackers, type Attack, type Attackers } from "./attackers.ts";
+import { headOf, startAttackers, type Attack } from "./attackers.ts";
 import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 
 const DELIVERIES = 200;
@@ -42,7 +42,11 @@ describeOnRedis("bodies that are held back or cut up, at an ingress with its def
     metric(`millrace_ingress_admission_refused_total{source="github",reason="${reason}"`);
   const residentBytes = () => metric("process_resident_memory_bytes");
 
-  async function deliverBeside(what: string, attackers: readonly Attackers[], ended: number) {
+  async function deliverBeside(
+    what: string,
+    attackers: readonly ReturnType<typeof startAttackers>[],
+    ended: number,
+  ) {
     const before = await residentBytes();
     let [peak, held] = [0, 0];
     // Often enough to see a peak, and seldom enough not to be an attack itself.

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -14,17 +14,10 @@ export interface Said {
   readonly message?: string;
 }
 
-export interface OwnerProcess {
-  readonly said: Said;
-  readonly child: ChildProcess;
-  stop(): Promise<void>;
-  kill(): Promise<void>;
-}
-
 export async function startOwner(
   dataDir: string,
   options: { uid?: number; env?: Record<string, string> } = {},
-): Promise<OwnerProcess> {
+) {
   const child = spawn(process.execPath, [script, dataDir], {
     cwd: "/",
     env: options.env ?? {},

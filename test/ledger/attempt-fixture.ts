@@ -44,20 +44,12 @@ export async function holdOpen(
   };
 }
 
-export interface TestAttempts extends TestLedger {
-  attempt(
-    work: Work,
-    limits?: ReturnType<typeof patient>,
-  ): Promise<{ end: unknown; status: string | undefined }>;
-  written(): Promise<string[]>;
-}
-
-export async function openAttempts(): Promise<TestAttempts> {
+export async function openAttempts() {
   const opened = await openTestLedger({ lockTimeoutMs: 300 });
   await opened.ask("CREATE TABLE effects (name text NOT NULL)");
   return {
     ...opened,
-    attempt: async (work, limits) => {
+    attempt: async (work: Work, limits?: ReturnType<typeof patient>) => {
       const event = anEvent();
       const number = await claim(opened.ledger, event);
       const end = await attemptWith(opened.ledger, [event, number], work, limits).catch(errorOf);

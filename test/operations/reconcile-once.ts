@@ -5,18 +5,14 @@ import type { TestStores } from "../support/stores-fixture.ts";
 
 type Options = Partial<Parameters<typeof createReconciler>[1]>;
 
-/** A reconciler over test stores, and its notices so far. Two that lead under different names work at
- * the same time. */
-export interface TestReconciler {
-  readonly notices: readonly ReconcilerNotice[];
-  close(): Promise<void>;
-}
+export type TestReconciler = ReturnType<typeof startReconciler>;
 
+/** Over test stores. Two that lead under different names work at the same time. */
 export function startReconciler(
   { pool, ledger, queues }: TestStores,
   { leads = "reconciler", ...over }: Options & { leads?: string } = {},
   hear: (notice: ReconcilerNotice) => void = () => {},
-): TestReconciler {
+) {
   const notices: ReconcilerNotice[] = [];
   const leader = createLeader({ pool }, leads);
   const notify = (notice: ReconcilerNotice) => {

@@ -2,7 +2,7 @@ import { openWorker } from "@millrace/connect";
 import { on, parseConfig, type Handler, type IncomingEvent, type OnFailed } from "@millrace/core";
 import type { Queues } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
-import { createWorkerRole, type WorkerRole } from "@millrace/worker";
+import { createWorkerRole } from "@millrace/worker";
 import { sql } from "drizzle-orm";
 import { plainProvider } from "../intake/plain-provider.ts";
 import { openOn, type TestServers } from "../support/backends.ts";
@@ -64,14 +64,7 @@ async function openWorkers(servers: TestServers): Promise<TestWorkers> {
   };
 }
 
-export interface TestRole {
-  readonly role: WorkerRole;
-  readonly lines: readonly {
-    readonly level: string;
-    readonly message: string;
-    readonly cause?: string;
-  }[];
-}
+export type TestRole = ReturnType<typeof createTestRole>;
 
 export function createTestRole(
   urls: ServerUrls,
@@ -80,8 +73,8 @@ export function createTestRole(
     archiveDir?: string | undefined;
     onQueues?: (queues: Queues) => void;
   } = {},
-): TestRole {
-  const lines: { level: string; message: string }[] = [];
+) {
+  const lines: { level: string; message: string; cause?: string }[] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void lines.push({ ...fields, level, message });
   const logger = { debug: () => {}, info: at("info"), warn: at("warn"), error: at("error") };
