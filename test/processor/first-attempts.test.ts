@@ -118,14 +118,18 @@ test("a failed attempt is recorded, although another connection holds its row fo
     const hold = "begin; select from millrace.events for update";
     await holder.query(records === 1 ? hold : "rollback");
   };
-  const { process, job, row } = prepare(
+  const { processor, job, row } = prepare(
     processors,
     () => Promise.reject(new Error("no")),
     { groups: true, before: { record } },
     { startedBefore: false },
   );
   await processors.ledger.intake.accept([job.event as never]);
-  expect(await process()).toMatchObject({ kind: "retry", code: "handler_failed" });
+  const event = { ...job.event, body: undefined };
+  expect(await processor.process({ ...job, event })).toMatchObject({
+    kind: "retry",
+    code: "handler_failed",
+  });
   holder.release();
   expect(records).toBe(2);
   expect(await row()).toMatchObject({ status: "pending", attempts: 1 });
