@@ -154,7 +154,7 @@ describe.each<[string, () => Promise<unknown>]>([
       sendsOneQuery: false,
       abort: () => {},
     }));
-    const limits = { lockTimeoutMs: 30, statementTimeoutMs: 250, patienceMs: 250 };
+    const limits = { lockTimeoutMs: 30, statementTimeoutMs: 250, patienceMs: 250, ahead: 0 };
     const { signal: stop } = new AbortController();
     const nodes = await planOfCall(() => it.ledger.claims.attemptGroup(units, { ...limits, stop }));
     const reads = nodes.filter(

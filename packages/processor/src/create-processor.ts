@@ -78,8 +78,6 @@ export interface Processor {
 
 /** Each event of a group has a savepoint; past 64 of them Postgres is slower for everyone. */
 const GROUP_SIZE_MAX = 50;
-const CONCURRENCY_PER_TRANSACTION = 25;
-const TRANSACTIONS_MIN = 2;
 
 /** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
 const UNDO_MS = 3_000;
@@ -121,10 +119,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
     mayShare &&
     new FirstAttempts(parts, {
       sizeMax: (source) => (mayShare(source) ? GROUP_SIZE_MAX : 1),
-      transactionsMax: Math.max(
-        TRANSACTIONS_MIN,
-        Math.ceil(options.concurrency / CONCURRENCY_PER_TRANSACTION),
-      ),
+      concurrency: options.concurrency,
     });
   const context: ProcessContext = { ...parts, firstAttempts };
   const inProgress = new Set<Promise<JobResult>>();

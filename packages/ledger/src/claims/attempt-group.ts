@@ -54,6 +54,9 @@ export interface UnitEnd {
   readonly members: readonly MemberEnd[];
   /** Milliseconds that the handlers ran, without waits; undefined when none ran. */
   readonly ranMs: number | undefined;
+  /** Milliseconds that the rest of the group waited for them, in all and behind a first query. */
+  readonly heldMs: number;
+  readonly heldBehindQueryMs: number;
   /** True when no handlers of it sent more than one query. */
   readonly sentOneQuery: boolean;
 }
@@ -61,6 +64,8 @@ export interface UnitEnd {
 export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
+  /** Members whose handlers begin before it is their turn. */
+  readonly ahead: number;
   readonly stop: StopSignal;
   readonly onEmitted?: OnEmitted | undefined;
 }
@@ -109,6 +114,7 @@ class Group {
   readonly #finished = new Map<Candidate, FinishedRun>();
   readonly #emitted: Emitted[] = [];
   readonly #ranMs = new Map<GroupUnit, number>();
+  readonly #held = new Map<GroupUnit, { all: number; behindQuery: number }>();
   readonly #sentMore = new Set<GroupUnit>();
 
   constructor(
@@ -140,6 +146,8 @@ class Group {
     return this.#units.map((unit) => ({
       members: unit.members.map((member) => this.#ends.get(member) ?? { kind: "record_first" }),
       ranMs: this.#ranMs.get(unit),
+      heldMs: this.#held.get(unit)?.all ?? 0,
+      heldBehindQueryMs: this.#held.get(unit)?.behindQuery ?? 0,
       sentOneQuery: !this.#sentMore.has(unit),
     }));
   }
@@ -165,7 +173,7 @@ class Group {
 
   async #runAll(parts: readonly Part[]): Promise<boolean> {
     const { stop } = this.#limits;
-    const runs = new GroupRuns(this.#connection, parts, this.#ledger.tables);
+    const runs = new GroupRuns(this.#connection, parts, this.#ledger.tables, this.#limits.ahead);
     const isOver = () => stop.aborted || runs.broken !== undefined || this.#connection.broken;
     for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
       await this.#run(runs, run);
@@ -207,6 +215,12 @@ class Group {
     } finally {
       timer.end();
       this.#ranMs.set(unit, (this.#ranMs.get(unit) ?? 0) + run.ranMs);
+      const before = this.#held.get(unit) ?? { all: 0, behindQuery: 0 };
+      const { all, behindQuery } = run.heldMs;
+      this.#held.set(unit, {
+        all: before.all + all,
+        behindQuery: before.behindQuery + behindQuery,
+      });
       if (run.sendsMore) this.#sentMore.add(unit);
     }
   }

@@ -9,7 +9,7 @@ import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 export interface GroupWork {
   begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
-  /** True when the next handlers may begin once these have sent a query: they send no other. */
+  /** True when later first queries may be sent before these handlers end: they send no other. */
   readonly sendsOneQuery: boolean;
 }
 
@@ -59,20 +59,30 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);
     return Math.max(0, settledMs - this.startedMs - waitedMs);
   }
+
+  /** Milliseconds that the others waited for these handlers, in all and behind a first query. */
+  get heldMs(): { readonly all: number; readonly behindQuery: number } {
+    const { first, settledMs = performance.now(), turnMs = settledMs } = this;
+    const all = Math.max(0, settledMs - turnMs);
+    const { askedMs = settledMs } = first ?? {};
+    return { all, behindQuery: Math.min(all, Math.max(0, settledMs - askedMs)) };
+  }
 }
 
 /**
  * Runs handlers of several events in one transaction, one after the other, each behind a
- * savepoint. Most send one query, so the next handlers begin when one has sent its first query,
- * and all first queries are sent at once: SAVEPOINT 1; first query of A; SAVEPOINT 2; first query
- * of B. B gets the answer to its query when A has ended. When A sends a second query or fails, the
- * queries behind it are undone and sent again afterwards.
+ * savepoint. A few handlers begin ahead, so that their waits for other systems pass at the same
+ * time; their queries wait for their turn. Most handlers send one query, so all first queries are
+ * sent at once: SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B. B gets the answer to
+ * its query when A has ended. When A sends a second query or fails, the queries behind it are
+ * undone and sent again afterwards.
  */
 export class GroupRuns<Work extends GroupWork> {
   broken: unknown;
   readonly #connection: PooledConnection;
   readonly #tables: UserTables | undefined;
   readonly #runs: GroupRun<Work>[];
+  readonly #ahead: number;
   #at = -1;
   #savepoints = 0;
   #isFlushing = false;
@@ -81,8 +91,10 @@ export class GroupRuns<Work extends GroupWork> {
     connection: PooledConnection,
     works: readonly Work[],
     tables: UserTables | undefined,
+    ahead = 0,
   ) {
     this.#connection = connection;
+    this.#ahead = ahead;
     this.#tables = tables;
     this.#runs = works.map((work) => this.#createRun(work));
   }
@@ -98,7 +110,7 @@ export class GroupRuns<Work extends GroupWork> {
     const run = this.#runs[this.#at];
     if (run === undefined) return undefined;
     run.turnMs = performance.now();
-    this.#begin(run);
+    for (const next of this.#runs.slice(this.#at, this.#at + 1 + this.#ahead)) this.#begin(next);
     this.#flush();
     run.beginTurn();
     this.#deliver(run);
@@ -181,6 +193,7 @@ export class GroupRuns<Work extends GroupWork> {
     for (let index = Math.max(0, this.#at); index < this.#runs.length; index += 1) {
       const run = this.#runs[index];
       if (run?.outcome === undefined) break;
+      if (index > this.#at && !run.work.sendsOneQuery) break;
       if (run.first === undefined) {
         if (run.settledMs === undefined) break;
         continue;

@@ -50,7 +50,7 @@ async function openedTransactions() {
       internalSources: new Map(),
       onEmitted: () => {},
     },
-    { sizeMax: () => 50, transactionsMax: TRANSACTIONS_MAX },
+    { sizeMax: () => 50, concurrency: 20 },
   );
   for (let run = 0; run < 64; run += 1) await attempts.attempt(first());
   isWarm = true;

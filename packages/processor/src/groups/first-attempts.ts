@@ -22,14 +22,19 @@ interface Deps extends AttemptDeps {
 interface GroupOptions {
   /** Events of a source in one transaction at most; 1 for no groups. */
   readonly sizeMax: (source: string) => number;
-  /** Transactions of first attempts at once, when many events wait. More arrivals form a group. */
-  readonly transactionsMax: number;
+  /** Handlers that run at once. */
+  readonly concurrency: number;
 }
 
 /** Milliseconds that a statement of a group waits for a lock; less than a group's patience. */
 const LOCK_TIMEOUT_MS = 30;
 /** Bytes of bodies in one group, which are all in memory once more when it is finished. */
 const BYTES_MAX = 4 * 1024 * 1024;
+/** Transactions at once for each of so many handlers, when many events wait: they form groups. */
+const CONCURRENCY_PER_TRANSACTION = 25;
+const TRANSACTIONS_MIN = 2;
+/** Times that an event is undone because of others before it is attempted alone. */
+const UNDONE_MAX = 2;
 /** While no more events wait than these, so many transactions run at once. */
 const FEW = { events: 4, transactions: 8 };
 
@@ -41,6 +46,7 @@ const FEW = { events: 4, transactions: 8 };
 export class FirstAttempts {
   readonly #deps: Deps;
   readonly #options: GroupOptions;
+  readonly #transactions: number;
   readonly #sizes = new Map<string, GroupSize>();
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #fetch = new FetchSize();
@@ -51,11 +57,16 @@ export class FirstAttempts {
   constructor(deps: Deps, options: GroupOptions) {
     this.#deps = deps;
     this.#options = options;
+    const { concurrency } = options;
+    this.#transactions = Math.max(
+      TRANSACTIONS_MIN,
+      Math.ceil(concurrency / CONCURRENCY_PER_TRANSACTION),
+    );
   }
 
   /** Events of a source worth fetching at once; 0 while they mostly run alone. */
   eventsMax(source: string): number {
-    return this.#fetch.eventsMax(source, this.#options.transactionsMax);
+    return this.#fetch.eventsMax(source, this.#transactions);
   }
 
   async attempt(attempted: Attempted): Promise<AttemptEnd | RecordFirst> {
@@ -63,13 +74,17 @@ export class FirstAttempts {
     const setHandler = this.#deps.handlers.setHandlerOf(event);
     const size = this.#sizeOf(event, setHandler);
     this.#fetch.note(event, size.current);
-    if (size.current === 1) return await this.#runSingle(attempted, size);
+    if (size.current === 1 && !size.isSerial) return await this.#runSingle(attempted, size);
     return await new Promise((resolve) => {
-      const queue = this.#waiting.get(event.source) ?? [];
-      queue.push({ ...attempted, size, setHandler, resolve });
-      this.#waiting.set(event.source, queue);
+      this.#queueOf(event.source).push({ ...attempted, size, setHandler, undone: 0, resolve });
       this.#schedule();
     });
+  }
+
+  #queueOf(source: string): Waiting[] {
+    const queue = this.#waiting.get(source) ?? [];
+    this.#waiting.set(source, queue);
+    return queue;
   }
 
   #sizeOf({ source, type }: Attempted["job"]["event"], setHandler: SetHandler | undefined) {
@@ -101,20 +116,37 @@ export class FirstAttempts {
 
   // While few events wait, the machine has time for more transactions.
   #canStart(): boolean {
-    const { transactionsMax } = this.#options;
-    if (this.#running < transactionsMax) return true;
-    if (this.#running >= Math.max(transactionsMax, FEW.transactions)) return false;
+    const [, first] = this.#next() ?? [];
+    if (first === undefined) return false;
+    if (this.#running < this.#transactionsOf(first.size)) return true;
+    if (this.#running >= FEW.transactions) return false;
     let events = 0;
     for (const queue of this.#waiting.values()) events += queue.length;
     return events <= FEW.events;
   }
 
+  #transactionsOf({ transactions }: GroupSize): number {
+    const { concurrency } = this.#options;
+    return Math.max(this.#transactions, Math.min(transactions, concurrency));
+  }
+
+  /** The source whose turn it is, and the event of it that has waited longest. */
+  #next(): readonly [source: string, first: Waiting] | undefined {
+    for (const [source, [first]] of this.#waiting) {
+      if (first !== undefined && this.#canRun(first)) return [source, first];
+    }
+    return undefined;
+  }
+
+  #canRun({ size }: Waiting): boolean {
+    return !(this.#isSerialRunning && size.isSerial);
+  }
+
   /** The events that have waited longest, of the source whose turn it is. */
   #takeGroup(): Waiting[] | undefined {
-    const canRun = ({ size }: Waiting) => !(this.#isSerialRunning && size.isSerial);
-    const next = [...this.#waiting].find(([, [first]]) => first !== undefined && canRun(first));
-    if (next === undefined) return undefined;
-    const [source, queue] = next;
+    const [source] = this.#next() ?? [];
+    if (source === undefined) return undefined;
+    const queue = this.#waiting.get(source) ?? [];
     const group: Waiting[] = [];
     let sizeMax = Infinity;
     let bytes = 0;
@@ -123,7 +155,7 @@ export class FirstAttempts {
       const bodyBytes = entry.job.event.body?.byteLength ?? 0;
       if (group.length > 0 && group.length >= Math.min(sizeMax, current)) break;
       if (group.length > 0 && bytes + bodyBytes > BYTES_MAX) break;
-      if (!canRun(entry)) break;
+      if (!this.#canRun(entry)) break;
       group.push(entry);
       sizeMax = Math.min(sizeMax, current);
       bytes += bodyBytes;
@@ -187,8 +219,22 @@ export class FirstAttempts {
       ends = await this.#attemptGroup(handlerGroups);
     } catch {}
     handlerGroups.forEach(({ waiting }, at) => {
-      waiting.forEach(({ resolve }, index) => resolve(ends[at]?.[index] ?? NOT_RUN));
+      waiting.forEach((entry, index) => this.#end(entry, ends[at]?.[index] ?? NOT_RUN));
     });
+  }
+
+  /** An event that others had undone waits for the next group: alone it would contend more. */
+  #end(entry: Waiting, end: AttemptEnd | RecordFirst): void {
+    const { job, undone, resolve } = entry;
+    const { draining, closing } = this.#deps;
+    const isUndone = end.kind === "record_first" && end.undoneByOthers === true;
+    const isOver = draining.aborted || closing.aborted || job.signal.aborted;
+    if (isUndone && undone < UNDONE_MAX && !isOver) {
+      this.#queueOf(job.event.source).push({ ...entry, undone: undone + 1 });
+      return;
+    }
+    const hasRun = end.kind === "record_first" && undone > 0;
+    resolve(hasRun ? { ...end, ran: true } : end);
   }
 
   /** Each event by itself, but those of one set-based handler in sets. */
@@ -222,11 +268,13 @@ export class FirstAttempts {
     const release = await slots.acquire(source, draining);
     if (release === undefined) return [];
     try {
+      const transactions = Math.max(...events.map(({ size }) => this.#transactionsOf(size)));
       const patienceMs = Math.max(...groups.map((group) => group.patienceMs));
       const limits = {
         statementTimeoutMs: patienceMs,
         lockTimeoutMs: LOCK_TIMEOUT_MS,
         patienceMs,
+        ahead: Math.max(0, Math.floor(this.#options.concurrency / transactions) - 1),
         stop: closing,
         onEmitted,
       };

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { GroupSize, type RunReport } from "./group-size.ts";
 
+const CALM: RunReport = { ranMs: 1, heldMs: 0, heldBehindQueryMs: 0, failed: false };
 const safe = { isUnsafe: false };
 const group = (count: number, over: Partial<RunReport> = {}): RunReport[] =>
-  Array.from({ length: count }, () => ({ ranMs: 1, failed: false, ...over }));
+  Array.from({ length: count }, () => ({ ...CALM, ...over }));
 
 /** A type that has had calm runs until its groups are as large as they get. */
 function grown(max = 50): GroupSize {
@@ -45,22 +46,27 @@ test("a type for which no groups are allowed stays alone", () => {
 test.each([
   ["a third of them failing", [...group(10, { failed: true }), ...group(20)]],
   ["a third of them undone", [...group(10, { undoReason: "undone" }), ...group(20)]],
-  ["handlers that take long", group(30, { ranMs: 50 })],
+  ["handlers that hold up the others", group(30, { ranMs: 50, heldMs: 50 })],
 ] as [string, RunReport[]][])("the size is halved after %s", (_, reports) => {
   const size = grown(32);
   size.noteGroup(reports, 1, size.isSerial);
   expect(size.current).toBe(16);
 });
 
+test("the longer events wait for each other, the more transactions run at once", () => {
+  const size = grown();
+  expect(size.transactions).toBe(0);
+  for (let round = 0; round < 50; round += 1)
+    size.noteGroup(group(30, { heldBehindQueryMs: 2.3 }), 1, false);
+  expect(size.transactions).toBe(8);
+  expect(size.current).toBe(50);
+});
+
 test("one failure, one slow event, or one slow group changes nothing", () => {
   const size = grown(32);
-  size.noteGroup(group(30, { ranMs: 20 }), 1, size.isSerial);
-  size.noteGroup(group(30).with(0, { ranMs: 1, failed: true }), 1, size.isSerial);
-  size.noteGroup(
-    group(30).with(0, { ranMs: 20, failed: false, undoReason: "slow" }),
-    1,
-    size.isSerial,
-  );
+  size.noteGroup(group(30, { heldMs: 20 }), 1, size.isSerial);
+  size.noteGroup(group(30).with(0, { ...CALM, failed: true }), 1, size.isSerial);
+  size.noteGroup(group(30).with(0, { ...CALM, ranMs: 20, undoReason: "slow" }), 1, size.isSerial);
   expect(size.current).toBe(32);
 });
 
@@ -103,7 +109,7 @@ test("a group waits ten times as long as a type takes, within bounds", () => {
 test("handlers that take long because everything does are not slow, and are waited for longer", () => {
   const size = grown(32);
   for (let round = 0; round < 40; round += 1)
-    size.noteGroup(group(30, { ranMs: 9 }), 60, size.isSerial);
+    size.noteGroup(group(30, { ranMs: 9, heldMs: 9 }), 60, size.isSerial);
   expect(size.current).toBe(32);
   expect(size.patienceMs).toBeCloseTo(120, 0);
 });
@@ -111,11 +117,7 @@ test("handlers that take long because everything does are not slow, and are wait
 test("the next handlers begin early again when many runs in a row have sent one query", () => {
   const size = grown(32);
   expect(size.sendsOneQuery).toBe(true);
-  size.noteGroup(
-    group(30).with(4, { ranMs: 1, failed: false, sentOneQuery: false }),
-    1,
-    size.isSerial,
-  );
+  size.noteGroup(group(30).with(4, { ...CALM, sentOneQuery: false }), 1, size.isSerial);
   expect(size.sendsOneQuery).toBe(false);
   size.noteGroup(group(30), 1, size.isSerial);
   size.noteGroup(group(30), 1, size.isSerial);
@@ -126,7 +128,7 @@ test("the next handlers begin early again when many runs in a row have sent one 
 
 test("groups that wait for locks run one after the other, and are halved if that is not enough", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ranMs: 1, failed: false, undoReason: "contended" });
+  const contended = group(30).with(3, { ...CALM, undoReason: "contended" });
   size.noteGroup(contended, 1, size.isSerial);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   size.noteGroup(contended, 1, size.isSerial);
@@ -135,7 +137,7 @@ test("groups that wait for locks run one after the other, and are halved if that
 
 test("groups that ran at the same time and waited for each other count as one trouble", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ranMs: 1, failed: false, undoReason: "contended" });
+  const contended = group(30).with(3, { ...CALM, undoReason: "contended" });
   for (let ran = 0; ran < 8; ran += 1) size.noteGroup(contended, 1, false);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   for (let round = 0; size.isSerial; round += 1) {

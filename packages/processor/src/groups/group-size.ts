@@ -3,13 +3,18 @@ import type { GroupTrouble } from "@millrace/ledger";
 
 export interface RunReport {
   readonly ranMs: number;
+  /** Milliseconds that the others of the group waited for it, in all and behind its first query. */
+  readonly heldMs: number;
+  readonly heldBehindQueryMs: number;
   readonly failed: boolean;
   readonly sentOneQuery?: boolean;
   readonly undoReason?: GroupTrouble | undefined;
 }
 
-/** Slower handlers delay the other events of a group too long. */
-const SLOW_MS = 8;
+/** Events that the others wait for longer go alone: than this, and than so many usual starts. */
+const HELD = { ms: 8, starts: 8 };
+/** Waits behind a first query leave the machine idle: one more transaction at once for each. */
+const HELD_MS_EACH = 0.3;
 /** Runs in a row with one query at most until the next handlers begin early again. */
 const ONE_QUERY_RUNS = 64;
 /** The weight of the latest group: a busy moment of the machine must not shrink the size. */
@@ -40,6 +45,8 @@ export class GroupSize {
   #calmNeeded = 1;
   /** Milliseconds of an event in a group: the moving average of the groups' medians. */
   #usualMs = 1;
+  #usualHeldMs = 0;
+  #usualHeldBehindQueryMs = 0;
   #usualStartMs = 0;
   #oneQueryRuns = ONE_QUERY_RUNS;
   #serialRuns = 0;
@@ -59,6 +66,11 @@ export class GroupSize {
   get patienceMs(): number {
     const { min, max } = PATIENCE_MS;
     return Math.min(Math.max(10 * this.#usualMs, 2 * this.#usualStartMs, min), max);
+  }
+
+  /** Transactions that its events need at once to keep the machine busy. */
+  get transactions(): number {
+    return Math.ceil(this.#usualHeldBehindQueryMs / HELD_MS_EACH);
   }
 
   get sendsOneQuery(): boolean {
@@ -92,23 +104,32 @@ export class GroupSize {
     const sentMore = reports.some(({ sentOneQuery }) => sentOneQuery === false);
     this.#oneQueryRuns = sentMore ? 0 : this.#oneQueryRuns + reports.length;
     if (reports.some(({ undoReason }) => undoReason === "unsafe")) this.#isSingle = true;
-    const times = reports.map(({ ranMs }) => ranMs).toSorted((a, b) => a - b);
-    const medianMs = times[Math.floor(times.length / 2)] ?? 0;
-    this.#usualMs += (medianMs - this.#usualMs) * LATEST_WEIGHT;
+    const follow = (usual: number, ofReport: (report: RunReport) => number) =>
+      usual + (median(reports.map(ofReport)) - usual) * LATEST_WEIGHT;
+    this.#usualMs = follow(this.#usualMs, ({ ranMs }) => ranMs);
+    this.#usualHeldMs = follow(this.#usualHeldMs, ({ heldMs }) => heldMs);
+    this.#usualHeldBehindQueryMs = follow(
+      this.#usualHeldBehindQueryMs,
+      ({ heldBehindQueryMs }) => heldBehindQueryMs,
+    );
     const bad = reports.filter(
       ({ failed, undoReason }) => failed || undoReason !== undefined,
     ).length;
     const isContended = reports.some(({ undoReason }) => undoReason === "contended");
-    if (isContended && !ranSerially) {
+    const heldMsMax = Math.max(HELD.ms, HELD.starts * this.#usualStartMs);
+    // Queries that take long may wait for locks: a turn of its own shows it.
+    const isWaiting = this.#usualHeldBehindQueryMs > heldMsMax;
+    if ((isContended || isWaiting) && !ranSerially) {
       if (!this.isSerial) this.#serialNeeded = Math.min(this.#serialNeeded * 2, SERIAL_CALM.max);
       this.#serialRuns = this.#serialNeeded;
+      this.#usualHeldMs = this.#usualHeldBehindQueryMs = 0;
       return;
     }
-    this.#serialRuns = isContended
-      ? this.#serialNeeded
-      : Math.max(0, this.#serialRuns - reports.length);
+    if (isContended) this.#serialRuns = this.#serialNeeded;
+    else if (isWaiting) this.#serialRuns = 0;
+    else this.#serialRuns = Math.max(0, this.#serialRuns - reports.length);
     const isBad = isContended || bad > Math.max(1, reports.length * FAILED_SHARE_MAX);
-    if (isBad || this.#usualMs > Math.max(SLOW_MS, this.#usualStartMs)) this.#shrink();
+    if (isBad || this.#usualHeldMs > heldMsMax) this.#shrink();
     else this.#grow(reports.length);
   }
 
@@ -127,6 +148,9 @@ export class GroupSize {
     this.#size *= 2;
   }
 }
+
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /** Bytes of bodies that are fetched at once. Most of them wait for their transaction. */
 const FETCH_BYTES_MAX = 16 * 1024 * 1024;

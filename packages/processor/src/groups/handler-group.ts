@@ -20,6 +20,8 @@ export interface Attempted {
 export interface Waiting extends Attempted {
   readonly setHandler: SetHandler | undefined;
   readonly size: GroupSize;
+  /** Times that it was undone with its group. */
+  readonly undone: number;
   resolve(end: AttemptEnd | RecordFirst): void;
 }
 
@@ -91,14 +93,20 @@ export class HandlerGroup implements GroupUnit {
   }
 
   reports(size: GroupSize): readonly RunReport[] {
-    const { ranMs, sentOneQuery = true } = this.#end ?? {};
+    const { ranMs, heldMs = 0, heldBehindQueryMs = 0, sentOneQuery = true } = this.#end ?? {};
     if (ranMs === undefined) return [];
     return this.waiting.flatMap((waiting, index) => {
       if (waiting.size !== size) return [];
       const end = this.#end?.members[index];
       const undoReason = end?.kind === "record_first" ? end.trouble : undefined;
       const failed = end?.kind === "failed";
-      return [{ ranMs: ranMs / this.waiting.length, sentOneQuery, failed, undoReason }];
+      const share = 1 / this.waiting.length;
+      const times = {
+        ranMs: ranMs * share,
+        heldMs: heldMs * share,
+        heldBehindQueryMs: heldBehindQueryMs * share,
+      };
+      return [{ ...times, sentOneQuery, failed, undoReason }];
     });
   }
 
@@ -113,7 +121,11 @@ export class HandlerGroup implements GroupUnit {
       case "unknown":
         return { kind: "lost", handlerMs };
       default:
-        return { kind: "record_first", ran: end?.trouble !== undefined };
+        return {
+          kind: "record_first",
+          ran: end?.trouble !== undefined,
+          undoneByOthers: end?.trouble === "contended" || end?.trouble === "undone",
+        };
     }
   }
 

@@ -43,6 +43,8 @@ export type AttemptEnd = {
 export interface RecordFirst {
   readonly kind: "record_first";
   readonly ran: boolean;
+  /** True when other events, of its group or another, are why it was undone. */
+  readonly undoneByOthers?: boolean;
 }
 
 export interface AttemptDeps {
