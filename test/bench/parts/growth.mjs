@@ -1,16 +1,16 @@
-import { millrace, usual } from "../contenders.mjs";
+import { millrace, usualWithRows } from "../contenders.mjs";
 import { growLedger, growUsual } from "../grow.mjs";
 import { envOf, measureDrain, measureIngress } from "../measure.mjs";
 import { inTurn } from "../rounds.mjs";
 
 const GROW = new Map([
-  [usual.name, growUsual],
+  [usualWithRows.name, growUsual],
   [millrace.name, growLedger],
 ]);
 
 export const growth = {
   help: "worker and ingress with many completed rows and waiting jobs, against empty stores",
-  contenders: [usual, millrace],
+  contenders: [usualWithRows, millrace],
   run: async (servers, contenders, options) => {
     const { rounds, rows, waiting, seconds, events = 10_000 } = options;
     const grown = await servers.fresh("grown");

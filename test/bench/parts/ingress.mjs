@@ -6,6 +6,7 @@ import {
   millraceLedger,
   pgBoss,
   usual,
+  usualWithRows,
 } from "../contenders.mjs";
 import { measureIngress, measurePipeline } from "../measure.mjs";
 import { inTurn } from "../rounds.mjs";
@@ -28,7 +29,7 @@ export const ingress = {
 
 export const pipeline = {
   help: "deliveries to completed effects, with ingress and worker",
-  contenders: [usual, millrace, millraceLedger, pgBoss, graphile],
+  contenders: [usualWithRows, millrace, millraceLedger, pgBoss, graphile],
   run: async (servers, contenders, { events = 10_000, ...options }) => ({
     pipeline: {
       title: `Pipeline: ${events} deliveries to completed effects, ingress and worker`,

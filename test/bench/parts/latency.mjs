@@ -1,4 +1,4 @@
-import { graphile, millrace, millraceLedger, pgBoss, usual } from "../contenders.mjs";
+import { graphile, millrace, millraceLedger, pgBoss, usualWithRows } from "../contenders.mjs";
 import { numberOf } from "../event.mjs";
 import { envOf, measurePipeline, postClosed, postOpen, startContender } from "../measure.mjs";
 import { inTurn } from "../rounds.mjs";
@@ -10,7 +10,7 @@ const WARM_UP = 500;
 
 export const latency = {
   help: "latencies at 30 % of the usual's saturation, and of the answer at all of it",
-  contenders: [usual, millrace, millraceLedger, pgBoss, graphile],
+  contenders: [usualWithRows, millrace, millraceLedger, pgBoss, graphile],
   // When a row was committed is the time of its effect.
   settings: { track_commit_timestamp: "on" },
   run: async (servers, contenders, options) => {
@@ -18,7 +18,9 @@ export const latency = {
     const saturations = [];
     for (let round = 1; round <= rounds; round += 1) {
       process.stderr.write(`round ${round} of ${rounds}: saturation of the usual\n`);
-      saturations.push((await measurePipeline(servers, usual, { ...options, events })).rate);
+      saturations.push(
+        (await measurePipeline(servers, usualWithRows, { ...options, events })).rate,
+      );
     }
     const saturation = median(saturations);
     const measured = await inTurn(contenders, rounds, async (contender) => ({

@@ -1,4 +1,4 @@
-import { millrace, millraceLedger, usual } from "../contenders.mjs";
+import { millrace, millraceLedger, usualWithRows } from "../contenders.mjs";
 import { envOf, postClosed, startContender } from "../measure.mjs";
 import { inTurn } from "../rounds.mjs";
 import { slope } from "../statistics.mjs";
@@ -11,7 +11,7 @@ const EVENTS_TO_JUDGE = 200_000;
 
 export const memory = {
   help: "resident memory of ingress and worker over many events",
-  contenders: [usual, millrace, millraceLedger],
+  contenders: [usualWithRows, millrace, millraceLedger],
   run: async (servers, contenders, options) => {
     const { events = 1_000_000 } = options;
     const results = await inTurn(contenders, 1, (contender) =>
