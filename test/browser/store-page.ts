@@ -5,22 +5,13 @@ import { openBrowser, openTab, type Tab } from "../support/browser.ts";
 import type { RoleOptions } from "../support/in-process.ts";
 import { startStore, type RunningStore } from "../support/running-store.ts";
 
-export interface StorePage {
-  readonly store: RunningStore;
-  readonly browser: Browser;
-  readonly tab: Tab;
-  readonly page: Page;
-  open(options?: BrowserContextOptions): Promise<Tab>;
-  inTab(use: (page: Page) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
-  shipByPigeon(...args: readonly string[]): Promise<string>;
-  countOf(where: string): Promise<number>;
-}
+type Held = { store: RunningStore; browser: Browser; tab: Tab; page: Page };
 
 export function useStorePage(
   prepare: () => Promise<TestServers> = onPostgres,
   options: RoleOptions = {},
-): StorePage {
-  const held = {} as { store?: RunningStore; browser?: Browser; tab?: Tab; page?: Page };
+) {
+  const held: Partial<Held> = {};
   const open = (how?: BrowserContextOptions) => {
     if (held.browser === undefined || held.store === undefined) throw new Error("No page is open");
     return openTab(held.browser, held.store.dashboardUrl, how);
@@ -35,7 +26,7 @@ export function useStorePage(
     await held.browser?.close();
     await held.store?.stop();
   });
-  return Object.assign(held as Pick<StorePage, "store" | "browser" | "tab" | "page">, {
+  return Object.assign(held as Readonly<Held>, {
     open,
     inTab: async (use: (page: Page) => Promise<void>, how?: BrowserContextOptions) => {
       const { page, expectQuiet, close } = await open(how);

@@ -86,6 +86,17 @@ test("a worker of an earlier build that claims the event meanwhile wins, and not
   expect(await effects()).toBe(1);
 });
 
+test("an event that another connection records while it runs alone is undone, and runs again", async () => {
+  let runs = 0;
+  const { process, job, row, effects } = first(async () => {
+    runs += 1;
+    if (runs === 1) await processors.ledger.intake.accept([job.event as never]);
+  });
+  expect(await process()).toMatchObject({ kind: "completed" });
+  expect([runs, await effects()]).toEqual([2, 1]);
+  expect(await row()).toMatchObject({ status: "completed", attempts: 2 });
+});
+
 test("a job that was started before is recorded before it is attempted, as the next attempt, uncharged", async () => {
   const { process, effects, eventId } = first(() => {}, { startedBefore: true });
   expect(await process()).toMatchObject({ kind: "completed" });
