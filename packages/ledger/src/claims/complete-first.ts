@@ -243,14 +243,19 @@ function completeOneStatements(
   { event, bodyDedup, outcome, ranMs }: FinishedRun,
   transactionId: string,
 ): pg.QueryConfig[] {
-  const { acceptedAtMs, headers, ...columns } = event;
   const isRepeatable = bodyDedup && event.unsigned;
+  // Field by field: an object rest costs a tenth of an attempt's own CPU.
   const values = {
-    ...columns,
+    source: event.source,
+    eventId: event.eventId,
+    type: event.type,
+    bodyHash: event.bodyHash,
+    unsigned: event.unsigned,
     digest: keptDigest(event),
     message: isRepeatable ? signedDigest(event) : null,
-    receivedAtMs: acceptedAtMs,
-    headers: JSON.stringify(headers),
+    receivedAtMs: event.acceptedAtMs,
+    headers: JSON.stringify(event.headers),
+    body: event.body,
     outcome,
     ranMs,
     transactionId,

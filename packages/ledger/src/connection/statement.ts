@@ -20,7 +20,8 @@ export function statement(text: string, name?: string): Statement {
     ...(name === undefined ? {} : { name }),
     text: numbered,
     values: parameters.map((parameter) => {
-      if (parameter in values) return values[parameter];
+      const value = values[parameter];
+      if (value !== undefined || parameter in values) return value;
       throw new Error(`Cannot run ${name ?? text}: no value for ":${parameter}"`);
     }),
   });
