@@ -91,7 +91,7 @@ export async function tryMutant(
 function commandOf(trial: Trial): readonly string[] {
   return "faults" in trial
     ? [join("test", "faults", "main.mjs"), ...trial.faults]
-    : [join("node_modules", "vitest", "vitest.mjs"), "run", ...trial.suites];
+    : [join("node_modules", "vitest", "vitest.mjs"), "run", "--bail=1", ...trial.suites];
 }
 
 function judge(
