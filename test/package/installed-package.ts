@@ -12,11 +12,6 @@ export interface Ran {
   readonly output: string;
 }
 
-export interface Running {
-  output(): string;
-  interrupt(): Promise<number | null>;
-}
-
 export type InstalledPackage = Awaited<ReturnType<typeof installPackage>>;
 
 export async function installPackage() {
@@ -59,7 +54,7 @@ async function runIn(cwd: string, command: string, args: readonly string[]): Pro
   return { code: child.exitCode, output: output() };
 }
 
-function startIn(cwd: string, command: string, args: readonly string[]): Running {
+function startIn(cwd: string, command: string, args: readonly string[]) {
   const { child, output } = launch(cwd, command, args);
   const over = once(child, "close");
   return {

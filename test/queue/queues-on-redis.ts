@@ -1,20 +1,14 @@
 import type { JobResult } from "@millrace/core";
-import { createRedisQueues, type QueueNotice, type Queues } from "@millrace/queue";
+import { createRedisQueues, type QueueNotice } from "@millrace/queue";
 import { Redis } from "ioredis";
-import { startRedis, type TestRedis } from "../support/redis.ts";
+import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
-export interface QueuesOnRedis {
-  readonly redis: TestRedis;
-  readonly client: Redis;
-  readonly queues: Queues;
-  readonly notices: readonly QueueNotice[];
-  close(): Promise<void>;
-}
+export type QueuesOnRedis = Awaited<ReturnType<typeof openQueuesOnRedis>>;
 
-export async function openQueuesOnRedis(role: "ingress" | "worker"): Promise<QueuesOnRedis> {
+export async function openQueuesOnRedis(role: "ingress" | "worker") {
   const redis = await startRedis();
   const client = new Redis(redis.url, { maxRetriesPerRequest: null });
   const notices: QueueNotice[] = [];

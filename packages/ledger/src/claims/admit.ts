@@ -40,6 +40,9 @@ interface AdmitRow {
   readonly body: Buffer | null;
 }
 
+/** By this lock the guard of the audit knows a handler's transaction. It waits for no row. */
+const SHOW_HANDLER = "LOCK TABLE millrace.events IN ROW SHARE MODE";
+
 /** Saves work and decides nothing: the primary key does. No transaction waits for this lock. */
 export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_advisory_xact_lock(
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
@@ -180,7 +183,7 @@ export async function admit(
   limits: FirstLimits,
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
   const [, answer] = await pipeline(client, [
-    { text: `BEGIN; ${PLAN_BY_KEY}` },
+    { text: `BEGIN; ${PLAN_BY_KEY}; ${SHOW_HANDLER}` },
     admitStatement(candidates, {
       ...handlerLimits({ ...limits, idleInTransactionTimeoutMs }),
       keysDays,

@@ -185,7 +185,7 @@ export class FirstAttempts {
       else if (only !== undefined) {
         // A slow event that runs alone delays no other.
         const timer = setTimeout(leave, only.size.patienceMs);
-        only.resolve(await this.#runSingle(only, only.size));
+        this.#end(only, await this.#runSingle(only, only.size));
         clearTimeout(timer);
       }
     } finally {

@@ -135,6 +135,16 @@ test("groups that wait for locks run one after the other, and are halved if that
   expect([size.isSerial, size.current]).toEqual([true, 16]);
 });
 
+test("queries that take long get a turn of their own, and the size is halved if that does not help", () => {
+  const size = grown(32);
+  const slow = group(30, { heldMs: 40, heldBehindQueryMs: 40 });
+  size.noteGroup(slow, 1, false);
+  expect([size.isSerial, size.current]).toEqual([true, 32]);
+  size.noteGroup(slow, 1, true);
+  size.noteGroup(slow, 1, false);
+  expect([size.isSerial, size.current]).toEqual([false, 8]);
+});
+
 test("groups that ran at the same time and waited for each other count as one trouble", () => {
   const size = grown(32);
   const contended = group(30).with(3, { ...CALM, undoReason: "contended" });

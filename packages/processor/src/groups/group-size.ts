@@ -34,13 +34,16 @@ const SERIAL_CALM = { first: 2_000, max: 64_000 };
  * The number of events of a type that share a transaction: one at first, twice as many after as
  * many calm runs, half as many after trouble. After each trouble, growth takes twice as many calm
  * runs. A type whose statements reach past a savepoint runs alone until the process ends.
- * Groups that wait for each other's rows run one after the other for a while (`isSerial`). If a
- * type waits for locks even then, another process holds them, and its size is halved.
+ * Groups that wait for locks, or for queries that take long, run one after the other for a while
+ * (`isSerial`). If that does not help, another process holds the locks, or the queries are slow,
+ * and the size is halved.
  */
 export class GroupSize {
   readonly #max: number;
   #size = 1;
   #isSingle = false;
+  /** True once its queries have taken long in a turn of their own. */
+  #isSlow = false;
   #calm = 0;
   #calmNeeded = 1;
   /** Milliseconds of an event in a group: the moving average of the groups' medians. */
@@ -85,6 +88,7 @@ export class GroupSize {
   noteSingle(ranMs: number, { isUnsafe }: { readonly isUnsafe: boolean }): void {
     this.#fastestNowMs = Math.min(this.#fastestNowMs, ranMs);
     this.#singleRuns += 1;
+    this.#serialRuns = Math.max(0, this.#serialRuns - 1);
     if (this.#singleRuns % WINDOW === 1) {
       this.#fastestMs = this.#fastestNowMs;
       this.#fastestNowMs = Infinity;
@@ -119,15 +123,17 @@ export class GroupSize {
     const heldMsMax = Math.max(HELD.ms, HELD.starts * this.#usualStartMs);
     // Queries that take long may wait for locks: a turn of its own shows it.
     const isWaiting = this.#usualHeldBehindQueryMs > heldMsMax;
-    if ((isContended || isWaiting) && !ranSerially) {
+    if ((isContended || (isWaiting && !this.#isSlow)) && !ranSerially) {
       if (!this.isSerial) this.#serialNeeded = Math.min(this.#serialNeeded * 2, SERIAL_CALM.max);
       this.#serialRuns = this.#serialNeeded;
       this.#usualHeldMs = this.#usualHeldBehindQueryMs = 0;
       return;
     }
     if (isContended) this.#serialRuns = this.#serialNeeded;
-    else if (isWaiting) this.#serialRuns = 0;
-    else this.#serialRuns = Math.max(0, this.#serialRuns - reports.length);
+    else if (isWaiting) {
+      this.#isSlow = true;
+      this.#serialRuns = 0;
+    } else this.#serialRuns = Math.max(0, this.#serialRuns - reports.length);
     const isBad = isContended || bad > Math.max(1, reports.length * FAILED_SHARE_MAX);
     if (isBad || this.#usualHeldMs > heldMsMax) this.#shrink();
     else this.#grow(reports.length);
