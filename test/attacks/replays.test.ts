@@ -197,7 +197,7 @@ onOneBackend("a captured delivery", (prepare) => {
     expect(await run(order)).toBe("handled");
     const claims = [
       again(push, { "x-github-event": "release" }),
-      again(order, { "x-shopify-topic": "orders/paid" }),
+      again(order, { "x-shopify-topic": "customers/update" }),
       again(order, { "x-shopify-shop-domain": "another.myshopify.com" }),
     ];
     for (const claim of claims) {
@@ -291,20 +291,32 @@ onOneBackend("a captured delivery", (prepare) => {
     expect(await effects(claims)).toBe(3);
   });
 
+  test("under another topic of the same resource runs within a day, once", async () => {
+    const created = capture("shopify", "orders/create");
+    expect(await run(created)).toBe("handled");
+    const paid = again(created, { "x-shopify-topic": "orders/paid" });
+    expect(await run(paid)).toBe("handled");
+    expect(await run(again(paid))).toBe("suspected_replay");
+    for (const { eventId } of [created, paid]) await age(stack.pipeline.database, 2, eventId);
+    const updated = again(created, { "x-shopify-topic": "orders/updated" });
+    expect(await run(updated)).toBe("suspected_replay");
+    expect(await effects([created, paid, updated])).toBe(2);
+  });
+
   test("is listed as a suspected replay, by the API and the command", async () => {
     const first = capture("github", "push");
     await run(first);
     const second = again(first);
     expect(await run(second)).toBe("suspected_replay");
     const listed = await fetch(
-      `${stack.dashboard.url}/api/events?outcome=suspected_replay&limit=1`,
+      `${stack.dashboard.url}/api/events?status=failed&source=github&limit=1`,
     );
     const { events } = (await listed.json()) as { events: { event_id: string }[] };
     expect(events.map((event) => event.event_id)).toEqual([second.eventId]);
     const { stdout } = await millrace(["events", "--source", "github"], {
       env: stack.pipeline.env,
     });
-    expect(stdout).toMatch(new RegExp(`${second.eventId}\\s+push\\s+suspected_replay`));
+    expect(stdout).toMatch(new RegExp(`${second.eventId}\\s+push\\s+failed`));
   });
 
   test("runs under each id where bodyDedup is false", async () => {

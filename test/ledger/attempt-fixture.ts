@@ -76,7 +76,7 @@ export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way
   },
   "a first attempt": async (ledger, work) => {
     const nothing = () => {};
-    const limits = { ...patient(), bodyDedup: false, onRecorded: nothing, onUnsafe: nothing };
+    const limits = { ...patient(), onRecorded: nothing, onUnsafe: nothing };
     const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
     return await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits).catch(errorOf);
   },

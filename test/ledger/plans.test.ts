@@ -104,8 +104,7 @@ const CALLS: [
     "a first attempt",
     "accepted",
     (event) => {
-      const limits = { ...firstLimits(), bodyDedup: false };
-      return it.ledger.claims.attemptFirst(aJob(event), handled, limits);
+      return it.ledger.claims.attemptFirst(aJob(event), handled, firstLimits());
     },
   ],
   ["a record", "accepted", (event) => it.ledger.claims.record([aJob(event)])],
@@ -134,22 +133,21 @@ describe.each<[string, () => Promise<unknown>]>([
 
   test("what was signed is looked up by the message, whoever asks", async () => {
     const unsigned = () => anEvent({ unsigned: true });
-    const limits = { ...firstLimits(), bodyDedup: true };
     const calls = [
       () => it.ledger.intake.accept([unsigned()]),
       () => it.ledger.claims.record([aJob(unsigned())]),
-      () => it.ledger.claims.attemptFirst(aJob(unsigned()), handled, limits),
+      () => it.ledger.claims.attemptFirst(aJob(unsigned()), handled, firstLimits()),
     ];
     for (const call of calls) {
       const indexes = await indexesOfCall(call);
-      expect(indexes).toContain("events_signed");
+      expect(indexes).toContain("events_first");
       expect(indexes).not.toContain("events_recorded_at");
     }
   });
 
   test("a group of first attempts looks up the bodies that wait for it one by one", async () => {
     const units = Array.from({ length: 32 }, () => ({
-      members: [{ event: anEvent(), bodyDedup: false }],
+      members: [anEvent()],
       run: handled,
       sendsOneQuery: false,
       abort: () => {},

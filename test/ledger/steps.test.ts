@@ -42,7 +42,6 @@ test("an attempt that is not the latest, or whose event is settled, records and 
   for (const event of [later, completed, failed]) {
     expect(await claims.recordStep(keyOf(event), 1, step)).toBe("lost");
     expect(await claims.readBegun(keyOf(event), 1)).toBeUndefined();
-    expect(await claims.decideOriginal(keyOf(event), 1)).toBe("lost");
     expect(await claims.completeCalled(keyOf(event), 1, "handled")).toBe("lost");
     expect(await steps(event)).toEqual([]);
   }

@@ -67,8 +67,11 @@ export async function openTestProcessors(): Promise<TestProcessors> {
       pools.push(own);
       const notices: Notice[] = [];
       const emitted: EmittedEvent[] = [];
-      const ledger = createLedger({ pool: own }, { ...WORKER, schema });
-      const policy = { attempts, backoff, waitMaxMs, bodyDedup: bodyDedup ?? true };
+      const ledger = createLedger(
+        { pool: own },
+        { ...WORKER, schema, bodyDedup: () => bodyDedup ?? true },
+      );
+      const policy = { attempts, backoff, waitMaxMs };
       const processor = createProcessor(
         {
           ledger: withHooks(ledger.claims, before),

@@ -4,6 +4,7 @@ import {
   MillraceError,
   withHint,
   withUrl,
+  dedupsBodies,
   type Config,
   type EventKey,
   type EventLookup,
@@ -143,7 +144,7 @@ export class IngressStores {
         connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
         onError: (error) => this.#watch.onError?.("postgres", error),
       },
-      { statementTimeoutMs: this.#timeoutMs },
+      { statementTimeoutMs: this.#timeoutMs, bodyDedup: dedupsBodies(this.#config.sources) },
     );
   }
 

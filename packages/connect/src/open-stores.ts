@@ -1,4 +1,4 @@
-import { MillraceError, withHint, type Config } from "@millrace/core";
+import { dedupsBodies, MillraceError, withHint, type Config } from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
 import { connectionsWanted, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
@@ -46,8 +46,9 @@ export function openWorker(
   given: StoreWatch = {},
 ): Opening<WorkerStores> {
   const watch = withAwayLog(given);
-  const { worker, retention, schema } = config;
-  const options = { ...worker, keysDays: retention.keysDays, schema };
+  const { worker, retention, schema, sources } = config;
+  const bodyDedup = dedupsBodies(sources);
+  const options = { ...worker, keysDays: retention.keysDays, bodyDedup, schema };
   const postgres = connectRole("worker", environment, watch, {
     max: workerConnections(worker.concurrency),
     options: { ...options, onReset: watch.onConnectionReset },

@@ -32,6 +32,8 @@ type ClaimKind =
       /** Attempts of this event so far in which its handler asked to wait (`RetryLater`). */
       readonly waits: number;
       readonly pendingForMs: number;
+      /** Of a copy, the event that it repeats. No handler may run. */
+      readonly copyOf?: CopyOf | undefined;
       /** The event was new: the ledger's headers and body are those of the job. */
       readonly isNew?: true;
       /** The ledger's values of an event that was not new. */
@@ -53,11 +55,16 @@ type ClaimKind =
   /** Its key has expired: the event may have been handled and deleted since. */
   | { readonly kind: "identity_expired" };
 
+/** The event whose signed message a copy repeats; without values if it is not known any more. */
+export interface CopyOf {
+  readonly eventId?: string;
+  readonly type?: string;
+  readonly recordedAtMs?: number;
+}
+
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** True when another event has the signed message of this unsigned id: no handler may run. */
-  readonly suspectedReplay: boolean;
 }
 
 export interface AttemptLimits {
@@ -66,8 +73,6 @@ export interface AttemptLimits {
   readonly signal: StopSignal;
   /** The event's headers and body, if the caller has the ledger's; they are read otherwise. */
   readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
-  /** True to look for the event's signed message among those that came before. Default false. */
-  readonly bodyDedup?: boolean;
   readonly onEmitted?: OnEmitted | undefined;
 }
 

@@ -68,7 +68,7 @@ export const ERROR_CODES = {
   },
   suspected_replay: {
     meaning:
-      "The same signed message was delivered before under another id, more than 24 hours earlier or as another event. A retry runs it.",
+      "The same signed message was delivered before under another id. A retry runs the event.",
   },
   replay_lost: {
     meaning:

@@ -6,7 +6,7 @@ export const EVENT_STATUSES = ["pending", "completed", "failed"] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
 /** Completed: by a handler; without one; or because another unsigned event had the same message. */
-export const OUTCOMES = ["handled", "ignored", "suspected_replay"] as const;
+export const OUTCOMES = ["handled", "ignored"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export interface EventLookup {

@@ -19,6 +19,7 @@ export {
   type Claim,
   type DeliveryOutcome,
   type ErrorDetails,
+  type CopyOf,
   type LockedEvent,
   type LoggedLine,
   type OnEmitted,
@@ -135,6 +136,7 @@ export type { EventJob, JobResult } from "./event-job.ts";
 export {
   isInternal,
   sourceOptionsSchema,
+  dedupsBodies,
   withUrl,
   type Source,
   type SourcePolicy,

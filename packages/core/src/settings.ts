@@ -118,9 +118,9 @@ export interface SourceOptions<Type extends string = string> {
   redelivery?: "retry" | "ignore" | undefined;
   /**
    * For senders that do not sign the event id (GitHub): treat a second id with the same signed
-   * message as a replay. Within 24 hours it is completed without running handlers (outcome
-   * `suspected_replay`); later, or as another type, it fails with that code, and a retry runs it.
-   * Default: true.
+   * message as a copy, which fails as `suspected_replay` and runs only if a person retries it.
+   * Another type of the same resource within 24 hours is none. `false` gives up that whoever has
+   * one delivery cannot run it again. Default: true.
    */
   bodyDedup?: boolean | undefined;
   /**

@@ -67,6 +67,13 @@ export function withUrl<S extends { readonly provider: Provider }>(
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
 }
 
+/** Whether a second id with an equal signed message is a copy; also of a source that is gone. */
+export function dedupsBodies(
+  sources: Readonly<Record<string, { readonly options: { readonly bodyDedup: boolean } }>>,
+): (source: string) => boolean {
+  return (source) => sources[source]?.options.bodyDedup !== false;
+}
+
 /** A source as the processes read it: every default filled in. */
 export type Source = z.infer<typeof sourceSchema>;
 /** A source's policy with every default filled in. */

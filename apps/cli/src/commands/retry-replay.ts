@@ -39,7 +39,7 @@ completed.
 
 Examples:
   $ millrace replay hookmesh evt_123
-  $ millrace replay --source github --outcome suspected_replay --dry-run
+  $ millrace replay --source github --outcome ignored --dry-run
   $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
 
 const GIVE_UP_HELP = `

@@ -4,7 +4,7 @@ import { pipeline, PLAN_BY_KEY, LIMIT_HANDLERS, handlerLimits } from "../connect
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
-import { CAME_BEFORE, MESSAGE_LOCK } from "./same-message.ts";
+import { CAME_BEFORE, isRepeatable, MESSAGE_LOCK } from "./same-message.ts";
 
 export type Admission =
   | {
@@ -16,12 +16,6 @@ export type Admission =
   | { readonly kind: "busy" }
   /** To be recorded: known otherwise, expired, without a body, or perhaps a replay. */
   | { readonly kind: "record_first" };
-
-export interface Candidate {
-  readonly event: EnvelopedEvent;
-  /** True to look for its signed message among those that came before, if nobody signed its id. */
-  readonly bodyDedup: boolean;
-}
 
 /** Time limits that Postgres enforces in the transaction of first attempts. */
 export interface FirstLimits {
@@ -82,6 +76,7 @@ waiting AS MATERIALIZED (
     FROM millrace.events e
     WHERE source = :source AND event_id = given.event_id AND generation = 0
       AND ${IS_PENDING("e")} AND attempts = 0 AND body_hash = given.body_hash
+      AND refused IS NOT TRUE
     LIMIT 1
     FOR UPDATE SKIP LOCKED
   ) AS e
@@ -150,41 +145,41 @@ const ADMIT_ONE = admitOne(false);
 const ADMIT_UNSIGNED = admitOne(true);
 
 function admitStatement(
-  candidates: readonly Candidate[],
+  ledger: LedgerContext,
+  events: readonly EnvelopedEvent[],
   shared: Readonly<Record<string, unknown>>,
 ): pg.QueryConfig {
-  const [only, ...others] = candidates;
-  if (only?.event.body !== undefined && others.length === 0) {
-    const { source, eventId, acceptedAtMs } = only.event;
+  const [only, ...others] = events;
+  const messageOf = (event: EnvelopedEvent) =>
+    isRepeatable(ledger, event) ? signedDigest(event) : null;
+  if (only?.body !== undefined && others.length === 0) {
+    const { source, eventId, acceptedAtMs } = only;
     const message = messageOf(only);
     const admitAlone = message === null ? ADMIT_ONE : ADMIT_UNSIGNED;
     return admitAlone({ source, eventId, message, receivedAtMs: acceptedAtMs, ...shared });
   }
-  const events = candidates.map(({ event }) => event);
   return ADMIT()({
     source: events[0]?.source,
     eventIds: events.map(({ eventId }) => eventId),
     bodyHashes: events.map(({ bodyHash }) => bodyHash),
     hasBody: events.map(({ body }) => body !== undefined),
-    messages: candidates.map(messageOf),
+    messages: events.map(messageOf),
     receivedAtMs: events.map(({ acceptedAtMs }) => acceptedAtMs),
     ...shared,
   });
 }
 
-const messageOf = ({ event, bodyDedup }: Candidate) =>
-  bodyDedup && event.unsigned ? signedDigest(event) : null;
-
 /** Begins a transaction and admits events of one source, each of them once. */
 export async function admit(
-  { idleInTransactionTimeoutMs, keysDays }: LedgerContext,
+  ledger: LedgerContext,
   client: pg.PoolClient,
-  candidates: readonly Candidate[],
+  events: readonly EnvelopedEvent[],
   limits: FirstLimits,
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
+  const { idleInTransactionTimeoutMs, keysDays } = ledger;
   const [, answer] = await pipeline(client, [
     { text: `BEGIN; ${PLAN_BY_KEY}; ${SHOW_HANDLER}` },
-    admitStatement(candidates, {
+    admitStatement(ledger, events, {
       ...handlerLimits({ ...limits, idleInTransactionTimeoutMs }),
       keysDays,
     }),
@@ -192,13 +187,13 @@ export async function admit(
   const { rows } = answer as pg.QueryResult<AdmitRow>;
   const byId = new Map(rows.map((row) => [row.event_id, row] as const));
   const messages = new Set<string>();
-  const admissions = candidates.map(({ event, bodyDedup }): Admission => {
+  const admissions = events.map((event): Admission => {
     const row = byId.get(event.eventId);
     if (row === undefined || row.kind === "record_first") return { kind: "record_first" };
     if (row.kind === "busy") return { kind: "busy" };
     const admitted = toAdmitted(event, row);
     if (admitted === undefined) return { kind: "record_first" };
-    if (bodyDedup && admitted.unsigned) {
+    if (isRepeatable(ledger, admitted)) {
       const message = signedDigest(event);
       if (messages.has(message)) return { kind: "record_first" };
       messages.add(message);

@@ -39,7 +39,6 @@ export interface FirstAttemptLimits {
   readonly statementTimeoutMs: number;
   /** When it aborts, the transaction is undone and the signal's reason is thrown. */
   readonly signal: StopSignal;
-  readonly bodyDedup: boolean;
   /** Called when the attempt was recorded while its handlers ran. */
   readonly onRecorded: () => void;
   /** Called when a statement of the handlers had an effect that no savepoint undoes. */
@@ -60,14 +59,13 @@ export async function attemptFirst(
   work: FirstWork,
   limits: FirstAttemptLimits,
 ): Promise<FirstAttemptEnd> {
-  const { signal, bodyDedup, statementTimeoutMs, onEmitted } = limits;
+  const { signal, statementTimeoutMs, onEmitted } = limits;
   if (signal.aborted) throw signal.reason;
   const connection = await acquireConnection(ledger.pool);
   const late = new LateRecord(ledger, job, limits.onRecorded);
   try {
     const { lockTimeoutMs } = ledger;
-    const candidate = { event: job.event, bodyDedup };
-    const admitting = admit(ledger, connection.client, [candidate], {
+    const admitting = admit(ledger, connection.client, [job.event], {
       statementTimeoutMs,
       lockTimeoutMs,
     });
@@ -91,7 +89,7 @@ export async function attemptFirst(
     const recorded = await late.end();
     const ranMs = performance.now() - startedMs;
     const emitted = guard.emittedIfAny === undefined ? [] : [guard.emittedIfAny];
-    const run = { event, isWaiting, outcome, ranMs, bodyDedup, recorded };
+    const run = { event, isWaiting, outcome, ranMs, recorded };
     try {
       return await complete(ledger, connection, { runs: [run], emitted, transactionId, onEmitted });
     } catch (error) {

@@ -1,12 +1,13 @@
 import {
   failpoint,
+  type EnvelopedEvent,
   type HandlerTransaction,
   type IncomingEvent,
   type OnEmitted,
   type Outcome,
   type StopSignal,
 } from "@millrace/core";
-import { admit, type Admission, type Candidate, type FirstLimits } from "./admit.ts";
+import { admit, type Admission, type FirstLimits } from "./admit.ts";
 import { complete, isOfLedger, type FinishedRun } from "./complete-first.ts";
 import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
 import type { Emitted, EmitTarget } from "./emit.ts";
@@ -20,7 +21,7 @@ import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 
 export interface GroupUnit {
-  readonly members: readonly Candidate[];
+  readonly members: readonly EnvelopedEvent[];
   /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
   run(
     tx: HandlerTransaction,
@@ -83,7 +84,7 @@ export async function attemptGroup(
   units: readonly GroupUnit[],
   limits: GroupLimits,
 ): Promise<readonly UnitEnd[]> {
-  const source = units[0]?.members[0]?.event.source ?? "";
+  const source = units[0]?.members[0]?.source ?? "";
   const connection = await acquireConnection(ledger.pool);
   const deadlineMs = ledger.short.deadlineMs + units.length * limits.patienceMs;
   const timer = setTimeout(() => connection.destroy(), deadlineMs);
@@ -97,7 +98,7 @@ export async function attemptGroup(
   }
 }
 
-type Admitted = Admission & { readonly kind: "admitted"; readonly member: Candidate };
+type Admitted = Admission & { readonly kind: "admitted"; readonly member: EnvelopedEvent };
 
 interface Part extends GroupWork {
   readonly unit: GroupUnit;
@@ -110,8 +111,8 @@ class Group {
   readonly #units: readonly GroupUnit[];
   readonly #limits: GroupLimits;
   readonly #timer: HandlerTimer;
-  readonly #ends = new Map<Candidate, MemberEnd>();
-  readonly #finished = new Map<Candidate, FinishedRun>();
+  readonly #ends = new Map<EnvelopedEvent, MemberEnd>();
+  readonly #finished = new Map<EnvelopedEvent, FinishedRun>();
   readonly #emitted: Emitted[] = [];
   readonly #ranMs = new Map<GroupUnit, number>();
   readonly #held = new Map<GroupUnit, { all: number; behindQuery: number }>();
@@ -152,7 +153,7 @@ class Group {
     }));
   }
 
-  #admitted(member: Candidate, admission: Admission | undefined): Admitted[] {
+  #admitted(member: EnvelopedEvent, admission: Admission | undefined): Admitted[] {
     if (admission?.kind === "busy") this.#ends.set(member, { kind: "busy" });
     return admission?.kind === "admitted" ? [{ member, ...admission }] : [];
   }
@@ -198,8 +199,7 @@ class Group {
       await this.#requireKept(runs, run);
       const { ranMs } = run;
       for (const { member, event, isWaiting } of admitted) {
-        const { bodyDedup } = member;
-        this.#finished.set(member, { event, isWaiting, outcome, ranMs, bodyDedup, recorded: 0 });
+        this.#finished.set(member, { event, isWaiting, outcome, ranMs, recorded: 0 });
       }
       if (guard.emittedIfAny !== undefined) this.#emitted.push(guard.emittedIfAny);
     } catch (thrown) {

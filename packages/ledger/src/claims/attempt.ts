@@ -23,12 +23,10 @@ import {
 } from "../connection/transaction.ts";
 import { emitStatements, type EmitTarget } from "./emit.ts";
 import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
-import { digestOf, MESSAGE_LOCK } from "./same-message.ts";
 import { BODY_OF, CONTENT, readContent, type ContentRow } from "./read-event.ts";
 import { runGuarded, settleError, undo } from "./run-guarded.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
-import { suspectReplay } from "./suspect-replay.ts";
 
 interface AttemptClaim {
   readonly key: EventKey;
@@ -45,13 +43,13 @@ export type AttemptWork = (
  * Runs `work` in a transaction that holds the event's row, and completes the event in that same
  * transaction, with the events that its handlers emitted. An error of `work` undoes all of it.
  * `lost` when the row is no longer pending, its attempts are not ours, or another transaction
- * holds it or its message (`bodyDedup`) for too long. A query that the handler did not await
+ * holds it for too long. A query that the handler did not await
  * belongs to the transaction; a nested transaction that it left open fails the attempt. The signal
  * ends the attempt until the event is completed; nothing else here limits a handler's time. When
  * the connection is lost before the answer to the COMMIT, the outcome is unknown
  * (`database_unavailable`), and the next claim finds out.
  * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
- * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`, `suspected_replay`
+ * `tx_changed`, `tx_closed`, `handler_failed`, `body_missing`
  */
 export async function attempt(
   ledger: LedgerContext,
@@ -94,27 +92,21 @@ interface RowLock {
   readonly transactionId: string;
   /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
-  readonly hasMessage: boolean | null;
 }
 
 interface LockRow {
   readonly transaction_id: string;
   readonly ctid: string;
-  readonly has_message: boolean | null;
 }
 
 type LockAndReadRow = LockRow & ContentRow;
 
-/**
- * Locks an attempt's event and tries to lock its message (`:bodyDedup`). The next statement then
- * sees the writes of the last holder of that lock. Sets the handler's limits.
- */
+/** Locks an attempt's event and sets the handler's limits. */
 const lockText = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
   SELECT ${LIMIT_HANDLERS}
 )
-SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id,
-  CASE WHEN :bodyDedup::bool THEN ${MESSAGE_LOCK("e.source", digestOf("e"))} END AS has_message${columns}
+SELECT e.ctid::text AS ctid, pg_current_xact_id()::text AS transaction_id${columns}
 FROM limits CROSS JOIN millrace.events e ${join}
 WHERE e.source = :source AND e.event_id = :eventId AND e.generation = :generation
   AND ${IS_PENDING("e")} AND e.attempts = :attempt
@@ -133,9 +125,7 @@ async function lock(
   limits: AttemptLimits,
 ): Promise<RowLock | undefined> {
   try {
-    const locked = await lockEvent(ledger, connection, claim, limits);
-    if (locked === undefined || locked.hasMessage === null) return locked;
-    return await judge(connection, claim.key, locked, locked.hasMessage);
+    return await lockEvent(ledger, connection, claim, limits);
   } catch (error) {
     if (sqlStateOf(error) === SQLSTATE.lockNotAvailable) return undefined;
     throw ledgerError(error);
@@ -147,7 +137,7 @@ async function lockEvent(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
   { client }: PooledConnection,
   { key, attempt: number }: AttemptClaim,
-  { statementTimeoutMs, event: known, bodyDedup = false }: AttemptLimits,
+  { statementTimeoutMs, event: known }: AttemptLimits,
 ): Promise<RowLock | undefined> {
   const lockRow = known === undefined ? LOCK_AND_READ() : LOCK;
   const [, answer] = await pipeline(client, [
@@ -156,25 +146,13 @@ async function lockEvent(
       ...key,
       attempt: number,
       ...handlerLimits({ lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs }),
-      bodyDedup,
     }),
   ]);
   const row = (answer as pg.QueryResult<LockRow>).rows[0];
   if (row === undefined) return undefined;
-  const { transaction_id: transactionId, ctid, has_message: hasMessage } = row;
-  const content = known ?? (await readContent(client, row as LockAndReadRow));
-  return { event: { ...content, suspectedReplay: false }, transactionId, ctid, hasMessage };
-}
-
-async function judge(
-  connection: PooledConnection,
-  key: EventKey,
-  locked: RowLock,
-  hasMessage: boolean,
-): Promise<RowLock | undefined> {
-  const suspectedReplay = await suspectReplay(connection.client, key, hasMessage);
-  if (suspectedReplay === undefined) return undefined;
-  return { ...locked, event: { ...locked.event, suspectedReplay } };
+  const { transaction_id: transactionId, ctid } = row;
+  const event = known ?? (await readContent(client, row as LockAndReadRow));
+  return { event, transactionId, ctid };
 }
 
 interface Settling {

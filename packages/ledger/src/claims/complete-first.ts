@@ -17,7 +17,7 @@ import {
 import { emitStatements, type Emitted } from "./emit.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { CAME_BEFORE, keptDigest } from "./same-message.ts";
+import { CAME_BEFORE, isRepeatable, keptDigest, lockMessages } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 
@@ -26,13 +26,12 @@ export interface FinishedRun {
   readonly isWaiting: boolean;
   readonly outcome: Outcome;
   readonly ranMs: number;
-  readonly bodyDedup: boolean;
   /** 1 when the row was recorded while the handlers ran. */
   readonly recorded: 0 | 1;
 }
 
 const ROW_COLUMNS = `source, event_id, generation, type, body_hash, unsigned, digest, received_at, recorded_at,
-    pending_since, body_id, body_day, attempts, started_at, enqueued_at, status, outcome, processed_at`;
+    pending_since, body_id, body_day, refused, attempts, started_at, enqueued_at, status, outcome, processed_at`;
 
 const REFUSE_COMPLETION =
   "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
@@ -53,17 +52,17 @@ fresh AS MATERIALIZED (
   SELECT i.*, coalesce(digest, body_hash) AS message, nextval('millrace.body_id') AS body_id
   FROM unnest(
     :eventIds::text[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :receivedAtMs::float8[], :headers::text[], :bodyFrom::int[], :bodyLength::int[],
-    :outcomes::text[], :ranMs::float8[], :bodyDedup::bool[], :digests::text[]
+    :outcomes::text[], :ranMs::float8[], :repeatable::bool[], :digests::text[]
   ) AS i (
     event_id, type, body_hash, unsigned, received_at_ms, headers, body_from, body_length,
-    outcome, ran_ms, body_dedup, digest
+    outcome, ran_ms, repeatable, digest
   )
 ),
 inserted AS (
   INSERT INTO millrace.events (${ROW_COLUMNS})
   SELECT :source, event_id, 0, type, body_hash, unsigned, digest, to_timestamp(received_at_ms / 1000), at,
-    at, body_id, (at AT TIME ZONE 'UTC')::date, 1, at - make_interval(secs => ran_ms / 1000), at,
-    'completed', outcome, at
+    at, body_id, (at AT TIME ZONE 'UTC')::date, CASE WHEN repeatable THEN false END, 1,
+    at - make_interval(secs => ran_ms / 1000), at, 'completed', outcome, at
   FROM fresh CROSS JOIN clock
   ORDER BY event_id
   RETURNING true
@@ -85,7 +84,7 @@ updated AS (
   CROSS JOIN LATERAL (
     SELECT ctid FROM millrace.events known
     WHERE source = :source AND event_id = i.event_id AND generation = 0
-      AND ${IS_PENDING("known")} AND attempts = i.attempts
+      AND ${IS_PENDING("known")} AND attempts = i.attempts AND refused IS NOT TRUE
     LIMIT 1
   ) AS mine
   WHERE e.ctid = mine.ctid AND ${IS_PENDING("e")} AND e.attempts = i.attempts
@@ -96,7 +95,7 @@ SELECT CASE
   WHEN (SELECT count(*) FROM inserted) = cardinality(:eventIds::text[])
     AND (SELECT count(*) FROM updated) = cardinality(:knownIds::text[])
     AND NOT EXISTS (
-      SELECT FROM fresh WHERE body_dedup AND unsigned AND ${CAME_BEFORE("fresh")}
+      SELECT FROM fresh WHERE repeatable AND ${CAME_BEFORE("fresh")}
     )
     AND (:isGroup::bool IS FALSE OR pg_my_temp_schema() = 0 OR NOT EXISTS (
       SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_my_temp_schema()
@@ -115,7 +114,8 @@ WITH inserted AS (
   INSERT INTO millrace.events (${ROW_COLUMNS})
   SELECT :source, :eventId, 0, :type, :bodyHash, :unsigned, :digest,
     to_timestamp(:receivedAtMs::float8 / 1000), at, at, nextval('millrace.body_id'),
-    (at AT TIME ZONE 'UTC')::date, 1, at - make_interval(secs => :ranMs::float8 / 1000), at,
+    (at AT TIME ZONE 'UTC')::date, ${isUnsigned ? "false" : "NULL"}, 1,
+    at - make_interval(secs => :ranMs::float8 / 1000), at,
     'completed', :outcome, at
   FROM clock_timestamp() AS at
   WHERE CASE
@@ -147,14 +147,14 @@ interface Completion {
 }
 
 export async function complete(
-  { short }: LedgerContext,
+  ledger: LedgerContext,
   connection: PooledConnection,
   completion: Completion,
 ): Promise<"completed" | "undone" | "unknown"> {
-  const timer = setTimeout(() => connection.destroy(), short.deadlineMs);
+  const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
   const { runs, emitted, onEmitted } = completion;
   try {
-    await completeFirst(connection, completion, () => {
+    await completeFirst(ledger, connection, completion, () => {
       failpoint("worker.commit_sent");
       if (runs.length > 1) failpoint("worker.group_commit_sent");
     });
@@ -183,6 +183,7 @@ export function isOfLedger(error: unknown): boolean {
 }
 
 async function completeFirst(
+  ledger: LedgerContext,
   connection: PooledConnection,
   { runs, emitted, transactionId }: Completion,
   onSent: () => void,
@@ -192,7 +193,7 @@ async function completeFirst(
       emitted.flatMap(({ unwritten }) => unwritten),
       transactionId,
     ),
-    ...completeStatements(runs, transactionId),
+    ...completeStatements(ledger, runs, transactionId),
     endOf(connection, "COMMIT"),
   ]);
   onSent();
@@ -201,10 +202,14 @@ async function completeFirst(
 
 const isNew = ({ isWaiting, recorded }: FinishedRun) => !isWaiting && recorded === 0;
 
-function completeStatements(runs: readonly FinishedRun[], transactionId: string): pg.QueryConfig[] {
+function completeStatements(
+  ledger: LedgerContext,
+  runs: readonly FinishedRun[],
+  transactionId: string,
+): pg.QueryConfig[] {
   const [only, ...others] = runs;
   if (only !== undefined && others.length === 0 && isNew(only)) {
-    return completeOneStatements(only, transactionId);
+    return completeOneStatements(ledger, only, transactionId);
   }
   const fresh = runs.filter(isNew);
   const known = runs.filter((run) => !isNew(run));
@@ -212,25 +217,27 @@ function completeStatements(runs: readonly FinishedRun[], transactionId: string)
   const bodyFrom = fresh.map(
     ({ event }) => (from += event.body.byteLength) - event.body.byteLength,
   );
+  const events = fresh.map(({ event }) => event);
   return [
     { text: PLAN_BY_KEY },
+    ...lockMessages(ledger, events),
     COMPLETE_FIRST({
       source: only?.event.source,
       transactionId,
       isGroup: runs.length > 1,
-      eventIds: fresh.map(({ event }) => event.eventId),
-      types: fresh.map(({ event }) => event.type),
-      bodyHashes: fresh.map(({ event }) => event.bodyHash),
-      unsigned: fresh.map(({ event }) => event.unsigned),
-      digests: fresh.map(({ event }) => keptDigest(event)),
-      receivedAtMs: fresh.map(({ event }) => event.acceptedAtMs),
-      headers: fresh.map(({ event }) => JSON.stringify(event.headers)),
+      eventIds: events.map(({ eventId }) => eventId),
+      types: events.map(({ type }) => type),
+      bodyHashes: events.map(({ bodyHash }) => bodyHash),
+      unsigned: events.map(({ unsigned }) => unsigned),
+      digests: events.map(keptDigest),
+      receivedAtMs: events.map(({ acceptedAtMs }) => acceptedAtMs),
+      headers: events.map(({ headers }) => JSON.stringify(headers)),
       bodyFrom,
-      bodyLength: fresh.map(({ event }) => event.body.byteLength),
-      bodies: Buffer.concat(fresh.map(({ event }) => event.body)),
+      bodyLength: events.map(({ body }) => body.byteLength),
+      bodies: Buffer.concat(events.map(({ body }) => body)),
       outcomes: fresh.map(({ outcome }) => outcome),
       ranMs: fresh.map(({ ranMs }) => ranMs),
-      bodyDedup: fresh.map(({ bodyDedup }) => bodyDedup),
+      repeatable: events.map((event) => isRepeatable(ledger, event)),
       knownIds: known.map(({ event }) => event.eventId),
       knownAttempts: known.map(({ recorded }) => recorded),
       knownOutcomes: known.map(({ outcome }) => outcome),
@@ -240,10 +247,11 @@ function completeStatements(runs: readonly FinishedRun[], transactionId: string)
 }
 
 function completeOneStatements(
-  { event, bodyDedup, outcome, ranMs }: FinishedRun,
+  ledger: LedgerContext,
+  { event, outcome, ranMs }: FinishedRun,
   transactionId: string,
 ): pg.QueryConfig[] {
-  const isRepeatable = bodyDedup && event.unsigned;
+  const locking = lockMessages(ledger, [event]);
   // Field by field: an object rest costs a tenth of an attempt's own CPU.
   const values = {
     source: event.source,
@@ -252,7 +260,7 @@ function completeOneStatements(
     bodyHash: event.bodyHash,
     unsigned: event.unsigned,
     digest: keptDigest(event),
-    message: isRepeatable ? signedDigest(event) : null,
+    message: signedDigest(event),
     receivedAtMs: event.acceptedAtMs,
     headers: JSON.stringify(event.headers),
     body: event.body,
@@ -260,5 +268,7 @@ function completeOneStatements(
     ranMs,
     transactionId,
   };
-  return isRepeatable ? [{ text: PLAN_BY_KEY }, COMPLETE_UNSIGNED(values)] : [COMPLETE_ONE(values)];
+  return locking.length === 0
+    ? [COMPLETE_ONE(values)]
+    : [{ text: PLAN_BY_KEY }, ...locking, COMPLETE_UNSIGNED(values)];
 }

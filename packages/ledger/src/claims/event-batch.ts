@@ -5,7 +5,8 @@ import {
   type EventLookup,
   type IncomingEvent,
 } from "@millrace/core";
-import { COMMON_BODY, keptDigest, messageText } from "./same-message.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { COMMON_BODY, IS_COPY, isRepeatable, keptDigest, messageText } from "./same-message.ts";
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -45,10 +46,10 @@ incoming AS MATERIALIZED (
   ) IS TRUE AS known, ${COMMON_BODY} AS common_body
   FROM unnest(
     :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
-    :headers::text[], :bodyFrom::int[], :bodyLength::int[]
+    :headers::text[], :bodyFrom::int[], :bodyLength::int[], :repeatable::bool[]
   ) AS i (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
-    headers, body_from, body_length
+    headers, body_from, body_length, repeatable
   )
 )`;
 
@@ -67,11 +68,14 @@ export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id,
-    own_headers, attempts, attempts_at_retry, started_at, enqueued_at
+    own_headers, refused, attempts, attempts_at_retry, started_at, enqueued_at
   )
   SELECT source, event_id, generation, type, body_hash, unsigned, digest,
     to_timestamp(received_at_ms / 1000), coalesce(common_body, nextval('millrace.body_id')),
     CASE WHEN common_body IS NOT NULL THEN headers::jsonb END,
+    CASE WHEN repeatable THEN ${IS_COPY("incoming")} OR row_number() OVER (
+      PARTITION BY source, coalesce(digest, body_hash), type ORDER BY event_id
+    ) > 1 END,
     ${
       begun === undefined
         ? "0, 0, NULL::timestamptz, NULL::timestamptz"
@@ -81,7 +85,7 @@ fresh AS (
   WHERE NOT known AND body_from IS NOT NULL ${begun === undefined ? "" : `AND ${begun.where}`}
   ORDER BY source, event_id, generation
   ON CONFLICT DO NOTHING
-  RETURNING source, event_id, generation, attempts, body_day, body_id
+  RETURNING source, event_id, generation, attempts, refused, body_day, body_id
 ),
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)
@@ -92,6 +96,7 @@ stored AS (
 )`;
 
 export function packEvents(
+  ledger: Pick<LedgerContext, "bodyDedup">,
   events: readonly (IncomingEvent | EnvelopedEvent)[],
 ): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
@@ -117,6 +122,7 @@ export function packEvents(
     headers: events.map((event) => JSON.stringify(event.headers)),
     bodyFrom: from,
     bodyLength: length,
+    repeatable: events.map((event) => isRepeatable(ledger, event)),
     bodies: Buffer.concat(bodies),
   };
 }
@@ -124,7 +130,7 @@ export function packEvents(
 const EVENTS_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of events that share a message and body, the first is in an earlier statement. */
+/** Of events that share a message, the first is in an earlier statement. */
 export function chunkEvents<Item>(
   items: readonly Item[],
   eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,

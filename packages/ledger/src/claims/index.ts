@@ -9,12 +9,10 @@ import { completeCalled, readBegun, recordStep } from "./calls.ts";
 import { fail } from "./fail.ts";
 import { groupHazards } from "./group-hazards.ts";
 import { record } from "./record.ts";
-import { decideOriginal } from "./suspect-replay.ts";
 
 export const claims = {
   ping,
   record,
-  decideOriginal,
   readBegun,
   recordStep,
   completeCalled,

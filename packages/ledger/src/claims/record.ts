@@ -2,6 +2,7 @@ import {
   isStorable,
   LEFT_TO_A_PERSON,
   type Claim,
+  type CopyOf,
   type ErrorCode,
   type EventJob,
   type EventKey,
@@ -12,6 +13,7 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
+import { FIRST_OF_COPY, lockMessages } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -28,6 +30,7 @@ interface RecordRow extends EventKey {
   readonly lastError: string | null;
   readonly lastErrorCode: ErrorCode | null;
   readonly conflict: true | null;
+  readonly copyOf: CopyOf | null;
 }
 
 const BUSY: Claim = { kind: "busy" };
@@ -143,7 +146,7 @@ run AS MATERIALIZED (
 ),
 held AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
-    e.body_hash, e.type, e.unsigned, e.received_at, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
+    e.body_hash, e.digest, e.type, e.unsigned, e.received_at, e.refused, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
     CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run
       OR run.given_hash = '' OR e.last_error_code IN (${FINAL_CODES})
       OR (e.last_error_code = 'body_lost' AND NOT ${BODY_KEPT("e")}) OR EXISTS (
@@ -194,7 +197,10 @@ SELECT i.source, i.event_id AS "eventId", i.generation,
   coalesce(counted.attempts, fresh.attempts) AS attempt,
   coalesce(counted.since_retry, 1) AS "attemptSinceRetry",
   coalesce(counted.waits, 0) AS waits, coalesce(counted.pending_for_ms, 0) AS "pendingForMs",
-  fresh.body_id IS NOT NULL AS "isNew", held.type, held.unsigned,
+  fresh.body_id IS NOT NULL AS "isNew",
+  CASE WHEN fresh.refused THEN coalesce(${FIRST_OF_COPY("i")}, '{}')
+    WHEN held.refused THEN coalesce(${FIRST_OF_COPY("held")}, '{}') END AS "copyOf",
+  held.type, held.unsigned,
   floor(extract(epoch FROM held.received_at) * 1000)::float8 AS "receivedAtMs",
   held.last_error AS "lastError", held.last_error_code AS "lastErrorCode",
   CASE WHEN i.body_hash <> '' AND (
@@ -215,15 +221,16 @@ async function runRecord(
   jobs: readonly EventJob[],
   { hasIdentity }: { readonly hasIdentity: boolean } = { hasIdentity: false },
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
+  const events = jobs.map(({ event }) => event);
   const query = RECORD({
-    ...packEvents(jobs.map((job) => job.event)),
+    ...packEvents(ledger, events),
     runs: jobs.map((job) => job.run),
     keysDays: ledger.keysDays,
     uncounted: jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0)),
     hasIdentity,
   });
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<RecordRow>(ledger.pool, query, ledger.prepared),
+    runStatement<RecordRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
   );
   const byKey = new Map(rows.map((row) => [keyText(row), row] as const));
   const claims = new Map<EventJob, Claim>();
@@ -243,7 +250,7 @@ async function runRecord(
 export async function recordRunning(ledger: LedgerContext, job: EventJob): Promise<boolean> {
   const { claims } = await runRecord(ledger, [job], { hasIdentity: true });
   const claim = claims.get(job);
-  return claim?.kind === "claimed" && claim.attempt === 1;
+  return claim?.kind === "claimed" && claim.attempt === 1 && claim.copyOf === undefined;
 }
 
 function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
@@ -254,7 +261,8 @@ function toClaim(row: RecordRow): Claim {
   switch (row.kind) {
     case "claimed": {
       const { kind, attempt, attemptSinceRetry, waits, pendingForMs } = row;
-      const claim = { kind, attempt, attemptSinceRetry, waits, pendingForMs };
+      const copyOf = row.copyOf ?? undefined;
+      const claim = { kind, attempt, attemptSinceRetry, waits, pendingForMs, copyOf };
       if (row.isNew) return { ...claim, isNew: true };
       const { type, unsigned, receivedAtMs } = row;
       if (type === null || unsigned === null || receivedAtMs === null) return claim;

@@ -18,6 +18,8 @@ export interface LedgerOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
+  /** False for a source whose equal signed messages may be several events. Default: true. */
+  readonly bodyDedup?: ((source: string) => boolean) | undefined;
   readonly schema?: Record<string, unknown> | undefined;
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
@@ -42,6 +44,7 @@ export interface LedgerContext {
   /** Milliseconds that a handler's transaction waits for a row that another one holds. */
   readonly lockTimeoutMs: number;
   readonly idleInTransactionTimeoutMs: number;
+  readonly bodyDedup: (source: string) => boolean;
   readonly tables: UserTables | undefined;
   readonly onReset: LedgerOptions["onReset"];
 }
@@ -60,6 +63,7 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
     lockTimeoutMs,
     keysDays: options.keysDays ?? 90,
     idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
+    bodyDedup: options.bodyDedup ?? (() => true),
     tables: options.schema && readTables(options.schema),
     onReset: options.onReset,
   };

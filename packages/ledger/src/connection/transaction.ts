@@ -88,13 +88,15 @@ export type Send = <Row extends pg.QueryResultRow>(
   query: pg.QueryConfig,
 ) => Promise<pg.QueryResult<Row>>;
 
+/** @param before - sent before the statement, in its transaction. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
   options: TransactionOptions,
+  before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
   return await withConnection(pool, options.deadlineMs, ({ client }) =>
-    runStatementOn<Row>(client, query, options.limits),
+    runStatementOn<Row>(client, query, options.limits, before),
   );
 }
 
@@ -102,12 +104,15 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   client: pg.PoolClient,
   query: pg.QueryConfig,
   limits: TransactionLimits,
+  before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
-  const [, result, commit] = await pipeline(client, [
+  const answers = await pipeline(client, [
     { text: beginText(limits) },
+    ...before,
     query,
     { text: "COMMIT" },
   ]);
+  const [result, commit] = answers.slice(-2);
   requireCommitted(commit);
   return result as pg.QueryResult<Row>;
 }

@@ -9,6 +9,7 @@ import {
 import { messageOf } from "../connection/database-errors.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "../claims/event-batch.ts";
+import { lockMessages } from "../claims/same-message.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
 import { statement } from "../connection/statement.ts";
@@ -161,7 +162,12 @@ async function runAccept(
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(ledger.pool, ACCEPT(packEvents(events)), ledger.prepared),
+    runStatement<AcceptRow>(
+      ledger.pool,
+      ACCEPT(packEvents(ledger, events)),
+      ledger.prepared,
+      lockMessages(ledger, events),
+    ),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
   const results = new Map<IncomingEvent, StoreResult>();

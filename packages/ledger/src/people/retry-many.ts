@@ -73,7 +73,8 @@ target AS MATERIALIZED (
 retried AS (
   UPDATE millrace.events e
   SET status = 'pending', attempts_at_retry = e.attempts, pending_since = now(),
-    processed_at = NULL, failed_run = NULL, enqueued_at = NULL
+    processed_at = NULL, failed_run = NULL, enqueued_at = NULL,
+    refused = CASE WHEN NOT e.refused THEN false END
   FROM target t
   WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
   RETURNING e.source, e.event_id, e.generation

@@ -11,6 +11,7 @@ import {
   primaryKey,
   text,
   timestamp,
+  uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { Delivery } from "@millrace/api-contract";
 import type { ErrorCode, EventStatus, LoggedLine, Outcome, StackFrame } from "@millrace/core";
@@ -51,7 +52,7 @@ export const events = millrace.table(
     ownHeaders: jsonb("own_headers").$type<Record<string, string>>(),
     nextAttemptAt: instant("next_attempt_at"),
     waits: integer("waits").notNull().default(0),
-    original: boolean("original"),
+    refused: boolean("refused"),
     parentSource: text("parent_source"),
     parentEventId: text("parent_event_id"),
     parentGeneration: integer("parent_generation"),
@@ -74,6 +75,12 @@ export const events = millrace.table(
     index("events_signed")
       .on(sql`coalesce(digest, body_hash)`, sql`(recorded_at AT TIME ZONE 'UTC')`)
       .where(sql`unsigned AND generation = 0`),
+    uniqueIndex("events_first")
+      .on(sql`coalesce(digest, body_hash)`, table.source, table.type)
+      .where(sql`refused = false`),
+    index("events_refused")
+      .on(table.source)
+      .where(sql`refused`),
     index("events_emitted")
       .on(table.parentSource, table.parentEventId, table.parentGeneration)
       .where(sql`parent_source IS NOT NULL`),

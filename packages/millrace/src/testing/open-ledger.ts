@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Config } from "@millrace/core";
+import { dedupsBodies, type Config } from "@millrace/core";
 import { createLedger, createPool, migrate, USER_SCOPE, type Ledger } from "@millrace/ledger";
 import { createScratchDatabase } from "./scratch-database.ts";
 import { createTestLedger, type TestLedger } from "./test-ledger.ts";
@@ -49,8 +49,9 @@ export async function openLedger(
     await close();
     throw error;
   }
-  const { retention, schema, worker } = config;
-  const options = { ...worker, keysDays: retention.keysDays, schema };
+  const { retention, schema, worker, sources } = config;
+  const bodyDedup = dedupsBodies(sources);
+  const options = { ...worker, keysDays: retention.keysDays, bodyDedup, schema };
   const ledger = createLedger({ pool }, options);
   return { ledger, tests: createTestLedger(pool), pool, url: database.url, close };
 }

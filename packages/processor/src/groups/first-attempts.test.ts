@@ -7,7 +7,7 @@ import { makeJob } from "../testing/make-job.ts";
 
 const TRANSACTIONS_MAX = 2;
 const BACKOFF = { firstMs: 0, factor: 1, maxMs: 0 };
-const POLICY = { attempts: 3, backoff: BACKOFF, waitMaxMs: 60_000, bodyDedup: false };
+const POLICY = { attempts: 3, backoff: BACKOFF, waitMaxMs: 60_000 };
 const first = () => ({ job: makeJob(), policy: POLICY, plan: undefined });
 const never = new AbortController().signal;
 

@@ -194,14 +194,13 @@ export class FirstAttempts {
   }
 
   async #runSingle(attempted: Attempted, size: GroupSize): Promise<AttemptEnd | RecordFirst> {
-    const { job, policy, plan } = attempted;
+    const { job, plan } = attempted;
     const { slots, draining, closing } = this.#deps;
     const stop = new AttemptSignal([job.signal, closing]);
     const release = await slots.acquire(job.event.source, draining);
     try {
       if (release === undefined) return NOT_RUN;
-      const conditions = { stop, bodyDedup: policy.bodyDedup, plan };
-      const end = await attemptFirst(job, conditions, this.#deps);
+      const end = await attemptFirst(job, { stop, plan }, this.#deps);
       if (end.kind !== "record_first" && end.handlerMs !== undefined) {
         size.noteSingle(end.handlerMs, { isUnsafe: end.isUnsafe === true });
       }

@@ -8,12 +8,11 @@ import {
 } from "../handler/attempt-event.ts";
 import type { GroupSize, RunReport } from "./group-size.ts";
 import { AttemptLog } from "../handler/handler-log.ts";
-import { failedBy, type AttemptPolicy, type FailedAttempt } from "../job/retry-policy.ts";
+import { failedBy, type FailedAttempt } from "../job/retry-policy.ts";
 import { createHandlerContext, type Plan, type SetHandler } from "../handler/run-handlers.ts";
 
 export interface Attempted {
   readonly job: EventJob;
-  readonly policy: AttemptPolicy;
   readonly plan: Plan | undefined;
 }
 
@@ -43,10 +42,7 @@ export class HandlerGroup implements GroupUnit {
 
   constructor(waiting: readonly Waiting[], deps: HandlerGroupDeps) {
     this.waiting = waiting;
-    this.members = waiting.map(({ job, policy }) => ({
-      event: job.event,
-      bodyDedup: policy.bodyDedup,
-    }));
+    this.members = waiting.map(({ job }) => job.event);
     this.#deps = deps;
   }
 
@@ -75,8 +71,7 @@ export class HandlerGroup implements GroupUnit {
         if (setHandler !== undefined) return await handlers.runSet(setHandler, events, context);
         const [event] = events;
         if (event === undefined) return "ignored";
-        const locked = { ...event, suspectedReplay: false };
-        return await handlers.run(event, 1, { context, locked, plan });
+        return await handlers.run(event, 1, { context, locked: event, plan });
       } finally {
         log.end();
       }

@@ -59,7 +59,6 @@ export interface AttemptDeps {
 
 export interface AttemptConditions {
   readonly stop: StopSignal;
-  readonly bodyDedup: boolean;
 }
 
 export interface Called {
@@ -79,7 +78,7 @@ export async function attemptEvent(
   },
   deps: AttemptDeps,
 ): Promise<AttemptEnd> {
-  const { stop, bodyDedup, isNew, called } = conditions;
+  const { stop, isNew, called } = conditions;
   const { headers, body } = job.event;
   // The first body of an event counts: of a new event, the one that this job brought.
   const own = isNew === true && body !== undefined ? { headers, body } : undefined;
@@ -93,8 +92,6 @@ export async function attemptEvent(
       {
         statementTimeoutMs: deps.handlerTimeoutMs,
         signal,
-        // Before calls, a commit of its own has decided it.
-        bodyDedup: called === undefined && mayRepeat(job.event, bodyDedup),
         event: called?.content ?? own,
         onEmitted: deps.onEmitted,
       },
@@ -103,15 +100,10 @@ export async function attemptEvent(
   });
 }
 
-/** An id that nobody signed can be invented for a signed body. Our own replays are asked for. */
-export function mayRepeat({ unsigned, generation }: EnvelopedEvent, bodyDedup: boolean): boolean {
-  return bodyDedup && unsigned && generation === 0;
-}
-
 /** Makes the first attempt of an event that nobody has claimed, in a transaction of its own. */
 export async function attemptFirst(
   job: EventJob,
-  { stop, bodyDedup, plan }: AttemptConditions & { readonly plan: Plan | undefined },
+  { stop, plan }: AttemptConditions & { readonly plan: Plan | undefined },
   deps: AttemptDeps,
 ): Promise<AttemptEnd | RecordFirst> {
   let answer: FirstAttemptEnd | undefined;
@@ -124,12 +116,11 @@ export async function attemptFirst(
       job,
       (tx, event, target) => {
         const { headers, body } = event;
-        return runHandlers(tx, event, { headers, body, suspectedReplay: false }, target);
+        return runHandlers(tx, event, { headers, body }, target);
       },
       {
         statementTimeoutMs: deps.handlerTimeoutMs,
         signal,
-        bodyDedup,
         onEmitted: deps.onEmitted,
         onRecorded: () => {
           recorded = true;

@@ -2,20 +2,17 @@ import {
   failpoint,
   keyOf,
   unlessAborted,
-  wait,
   type CallContext,
   type EventJob,
   type EventKey,
   type Handler,
   type LazySignal,
   type Once,
-  type Outcome,
   type StopSignal,
 } from "@millrace/core";
 import type { BegunEvent, Ledger } from "@millrace/ledger";
 import {
   attemptEvent,
-  mayRepeat,
   runInTime,
   type AttemptConditions,
   type AttemptDeps,
@@ -26,22 +23,22 @@ import {
 import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
 import { failedBy, type ClaimedAttempt } from "../job/retry-policy.ts";
-import type { Plan, PlannedHandler } from "./run-handlers.ts";
+import type { PlannedHandler } from "./run-handlers.ts";
 import type { Release, Slots } from "../job/slots.ts";
 import { Steps } from "./steps.ts";
 
-type Calls = { readonly handlerMs: number | undefined } & (
-  | { readonly kind: "called"; readonly called: Called }
-  /** There were no calls: the event's signed message is another event's. */
-  | { readonly kind: "suspected_replay" }
-);
+interface Calls {
+  readonly kind: "called";
+  readonly handlerMs: number | undefined;
+  readonly called: Called;
+}
 
 type CallsOrEnd = Calls | Exclude<AttemptEnd, { readonly kind: "completed" }>;
 
 interface CallsDeps extends AttemptDeps {
   readonly ledger: Pick<
     Ledger["claims"],
-    "attempt" | "attemptFirst" | "decideOriginal" | "readBegun" | "recordStep" | "completeCalled"
+    "attempt" | "attemptFirst" | "readBegun" | "recordStep" | "completeCalled"
   >;
   readonly database: DatabaseRetry;
   readonly slots: Slots;
@@ -58,7 +55,7 @@ export async function callThenWrite(
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
   const calls = await makeCalls(job, claim, conditions, deps);
-  if (calls.kind !== "called" && calls.kind !== "suspected_replay") return calls;
+  if (calls.kind !== "called") return calls;
   release();
   // A worker that drains does not hand it back: it has begun.
   const { stop } = conditions;
@@ -93,13 +90,12 @@ async function writeCalled(
   { stop, calls }: { readonly stop: StopSignal; readonly calls: Calls },
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
-  const { handlerMs } = calls;
-  if (calls.kind === "called" && calls.called.plan.some(hasWrite)) {
-    const conditions = { stop, bodyDedup: false, called: calls.called };
-    const end = await attemptEvent(job, attempt, conditions, deps);
+  const { handlerMs, called } = calls;
+  if (called.plan.some(hasWrite)) {
+    const end = await attemptEvent(job, attempt, { stop, called }, deps);
     return { ...end, handlerMs: (handlerMs ?? 0) + (end.handlerMs ?? 0) };
   }
-  const outcome = calls.kind === "called" ? outcomeOf(calls.called.plan) : calls.kind;
+  const outcome = called.plan.length === 0 ? "ignored" : "handled";
   try {
     const answer = await deps.ledger.completeCalled(keyOf(job.event), attempt, outcome);
     return answer === "lost"
@@ -111,10 +107,7 @@ async function writeCalled(
 }
 
 const hasWrite = ({ handler }: PlannedHandler) => handler.write !== undefined;
-const outcomeOf = (plan: Plan): Outcome => (plan.length === 0 ? "ignored" : "handled");
 
-/** Milliseconds between two decisions about a replay, while the other event is being handled. */
-const DECIDE_AGAIN_MS = [20, 80, 320];
 const NO_STEPS: BegunEvent["steps"] = new Map();
 
 class CallsRun {
@@ -141,11 +134,6 @@ class CallsRun {
   }
 
   async make(): Promise<CallsOrEnd> {
-    if (mayRepeat(this.#job.event, this.#conditions.bodyDedup)) {
-      const answer = await this.#decideOriginal();
-      if (answer === "replay") return { kind: "suspected_replay", handlerMs: undefined };
-      if (answer !== "original") return { kind: "lost", handlerMs: undefined };
-    }
     const event = await this.#read();
     if (event === undefined) return { kind: "lost", handlerMs: undefined };
     try {
@@ -154,18 +142,6 @@ class CallsRun {
     } finally {
       this.#log.end();
     }
-  }
-
-  async #decideOriginal(): ReturnType<CallsDeps["ledger"]["decideOriginal"]> {
-    const decide = () => this.#deps.ledger.decideOriginal(this.#key, this.#claim.attempt);
-    const { stop } = this.#conditions;
-    let answer = await decide();
-    for (const waitMs of DECIDE_AGAIN_MS) {
-      if (answer !== "undecided" || stop.aborted) break;
-      await wait(waitMs, stop);
-      answer = await decide();
-    }
-    return answer;
   }
 
   /** The event as the ledger has it: of a new event, as this job's record wrote it. */

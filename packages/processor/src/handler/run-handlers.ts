@@ -64,7 +64,6 @@ export class Handlers {
    */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
-    if (locked.suspectedReplay) return "suspected_replay";
     if (input.plan !== undefined || this.haveChecks(event)) {
       const plan = input.plan ?? (await this.plan(event, attempt, locked));
       for (const { handler, payload } of plan) {

@@ -30,6 +30,7 @@ import {
   decideRetry,
   exhausted,
   FIRST_CLAIM,
+  suspectedReplay,
   type AttemptPolicy,
   type ClaimedAttempt,
   type FailedAttempt,
@@ -130,7 +131,7 @@ class EventRun {
     if (policy === undefined) return refused(unknownSource(this.#job));
     const refusal = checkJob(this.#job);
     if (refusal !== undefined) return refused(refusal);
-    const first = await this.#attemptFirst(policy);
+    const first = await this.#attemptFirst();
     if (first !== undefined && first.kind !== "record_first") {
       return await this.#endFirst(first, policy);
     }
@@ -156,14 +157,14 @@ class EventRun {
   }
 
   /** Makes the first attempt of an event; undefined if another one may have claimed it. */
-  async #attemptFirst(policy: AttemptPolicy): Promise<AttemptEnd | RecordFirst | undefined> {
+  async #attemptFirst(): Promise<AttemptEnd | RecordFirst | undefined> {
     const job = this.#job;
     const { draining, firstAttempts } = this.#context;
     if (job.event.generation > 0 || job.startedBefore !== false) return undefined;
     if (!this.#trust.isTrusted || draining.aborted || this.#hasCalls()) return undefined;
     const plan = await this.#check();
     // It is recorded first, and then fails by the ledger's content.
-    return plan === "failed" ? undefined : await firstAttempts?.attempt({ job, policy, plan });
+    return plan === "failed" ? undefined : await firstAttempts?.attempt({ job, plan });
   }
 
   async #check(): Promise<Plan | "failed" | undefined> {
@@ -187,6 +188,7 @@ class EventRun {
     const claim = isUnrecorded ? await this.#claimFailed() : FIRST_CLAIM;
     if (claim.kind !== "claimed") return claim;
     if (end.kind !== "lost") this.#notifyClaimed(claim);
+    if (claim.copyOf !== undefined) return await this.#fail(claim, suspectedReplay(claim.copyOf));
     return await this.#settle(end, claim, policy);
   }
 
@@ -262,16 +264,16 @@ class EventRun {
   ): Promise<JobResult> {
     const job = this.#job;
     const context = this.#context;
-    const { attempt, attemptSinceRetry } = claim;
+    const { attempt, attemptSinceRetry, copyOf } = claim;
     this.#notifyClaimed(claim);
+    if (copyOf !== undefined) return await this.#fail(claim, suspectedReplay(copyOf));
     if (attemptSinceRetry > policy.attempts) return await this.#fail(claim, exhausted(policy));
     failpoint("worker.recorded");
-    const { bodyDedup } = policy;
-    const limits = { stop: this.#stop, bodyDedup, isNew: claim.isNew };
+    const stop = this.#stop;
     const end =
       release === undefined
-        ? await attemptEvent(job, attempt, limits, context)
-        : await callThenWrite(job, claim, { stop: this.#stop, bodyDedup, release }, context);
+        ? await attemptEvent(job, attempt, { stop, isNew: claim.isNew }, context)
+        : await callThenWrite(job, claim, { stop, release }, context);
     return await this.#settle(end, claim, policy);
   }
 

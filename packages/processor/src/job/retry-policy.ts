@@ -5,6 +5,7 @@ import {
   waitOf,
   type AttemptFailure,
   type Claim,
+  type CopyOf,
   type ErrorCode,
   type SourcePolicy,
 } from "@millrace/core";
@@ -13,7 +14,7 @@ import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
 import type { AttemptLog } from "../handler/handler-log.ts";
 
-export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs" | "bodyDedup">;
+export type AttemptPolicy = Pick<SourcePolicy, "attempts" | "backoff" | "waitMaxMs">;
 
 export type ClaimedAttempt = Claim & { readonly kind: "claimed" };
 
@@ -56,7 +57,6 @@ const FORGIVEN_MAX = 50;
 /** After `tx_changed`, a retry would do twice what was committed outside of the transaction. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "body_missing",
-  "suspected_replay",
   "tx_changed",
   "emit_too_deep",
   "payload_mismatch",
@@ -139,6 +139,17 @@ export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
   return finalDecision(
     "attempts_exhausted",
     `Cannot attempt event: the last of its ${attempts} attempts ended without reporting a result`,
+  );
+}
+
+export function suspectedReplay({ eventId, type, recordedAtMs }: CopyOf): RetryDecision {
+  const first =
+    recordedAtMs === undefined
+      ? ""
+      : ` as ${JSON.stringify(eventId)} of type ${JSON.stringify(type)} at ${new Date(recordedAtMs).toISOString()}`;
+  return finalDecision(
+    "suspected_replay",
+    `Cannot run event: what was signed came before${first}. If both are genuine, retry this event`,
   );
 }
 

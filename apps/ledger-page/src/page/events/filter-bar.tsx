@@ -5,7 +5,7 @@ import { Filters, SelectField, SourceFilter, TextFilter } from "../parts/filters
 import { fromLocal, isFiltered, SPANS, toLocal } from "../parts/list-filter.ts";
 import type { List } from "./use-list.ts";
 
-const OUTCOMES: typeof Outcomes = ["handled", "ignored", "suspected_replay"];
+const OUTCOMES: typeof Outcomes = ["handled", "ignored"];
 
 interface Props {
   readonly list: List;
