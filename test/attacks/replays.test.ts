@@ -197,6 +197,7 @@ onOneBackend("a captured delivery", (prepare) => {
     expect(await run(order)).toBe("handled");
     const claims = [
       again(push, { "x-github-event": "release" }),
+      again(push, { "x-github-hook-installation-target-id": "7" }),
       again(order, { "x-shopify-topic": "customers/update" }),
       again(order, { "x-shopify-shop-domain": "another.myshopify.com" }),
     ];

@@ -1,6 +1,6 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader, header } from "./identity/delivery-reader.ts";
+import { header, joined, textToHeader, type Locator } from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { randomHex } from "./random-text.ts";
 import { githubSamples } from "./samples/github-samples.ts";
@@ -9,6 +9,15 @@ import { keysIn } from "./signature/prepare-secrets.ts";
 import { plainSignature } from "./signature/signature-format.ts";
 import { signatureScheme } from "./signature/signature-scheme.ts";
 import { GITHUB_TYPES } from "./types/github-types.ts";
+
+const DELIVERY = header("x-github-delivery");
+const OF_APP = joined(".", DELIVERY, header("x-github-hook-installation-target-id"));
+
+/** Two apps at one address get one delivery id for one event, with bodies of their own. */
+const id: Locator = (reader) => {
+  const target = reader.delivery.headers["x-github-hook-installation-target-type"];
+  return target === "integration" ? OF_APP(reader) : DELIVERY(reader);
+};
 
 /**
  * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand
@@ -26,7 +35,7 @@ const provider = defineProvider({
     header: "x-hub-signature-256",
     message: "{body}",
   }),
-  identify: identifyOne({ id: header("x-github-delivery"), type: header("x-github-event") }),
+  identify: identifyOne({ id, type: header("x-github-event") }),
   idIsSigned: false,
   types: GITHUB_TYPES,
   bodyBytesMax: 25 * 1024 * 1024,
@@ -46,7 +55,10 @@ const provider = defineProvider({
   }),
 });
 
-/** Events of GitHub. Identity: `X-GitHub-Delivery`; type: `X-GitHub-Event`. */
+/**
+ * Events of GitHub. Identity: `X-GitHub-Delivery`, of an app with a `.` and the app's id behind it;
+ * type: `X-GitHub-Event`.
+ */
 export function github<Type extends string = never>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<(typeof GITHUB_TYPES)[number] | NoInfer<Type>, never> {

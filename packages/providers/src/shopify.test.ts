@@ -39,3 +39,24 @@ test("Shopify's newer headers are read where the delivery was signed with them",
   const both = { ...older, headers: { ...older.headers, "shopify-event-id": "forged" } };
   expect(shopify().provider.identify(both)).toMatchObject({ events });
 });
+
+test("the action of a newer delivery is part of type and identity, once", () => {
+  const found = (action: string, topic = "products") =>
+    shopify().provider.identify(
+      deliveryOf(
+        {
+          "shopify-hmac-sha256": "x",
+          "shopify-shop-domain": "a.myshopify.com",
+          "shopify-topic": topic,
+          "shopify-action": action,
+          "shopify-event-id": "e1",
+        },
+        "{}",
+      ),
+    );
+  const type = "products/update";
+  const events = [{ eventId: `a.myshopify.com|${type}|e1`, type }];
+  expect(found("update")).toMatchObject({ events });
+  expect(found("update", type)).toMatchObject({ events });
+  expect(found("delete")).toMatchObject({ events: [{ type: "products/delete" }] });
+});

@@ -1,6 +1,13 @@
 import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { textToHeader, firstOf, joined, type Locator } from "./identity/delivery-reader.ts";
+import {
+  firstOf,
+  joined,
+  textToHeader,
+  type DeliveryReader,
+  type Found,
+  type Locator,
+} from "./identity/delivery-reader.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { randomText } from "./random-text.ts";
 import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
@@ -30,15 +37,16 @@ const provider = defineProvider({
     id: joined(
       "|",
       named("shop-domain"),
-      named("topic"),
+      type,
       firstOf(named("event-id"), named("webhook-id")),
     ),
-    type: named("topic"),
+    type,
   }),
   idIsSigned: false,
   types: SHOPIFY_TYPES,
   keptHeaders: [
     "content-type",
+    ...["shopify-action", "shopify-resource-id"],
     ...["topic", "shop-domain", "event-id", "webhook-id", "api-version", "triggered-at"].flatMap(
       (name) => [`x-shopify-${name}`, `shopify-${name}`],
     ),
@@ -54,7 +62,10 @@ const provider = defineProvider({
   }),
 });
 
-/** Events of Shopify. Identity: shop, topic and event id, joined with `|`; type: the topic. */
+/**
+ * Events of Shopify. Identity: shop, topic and event id, joined with `|`; type: the topic. Where
+ * a newer delivery names the action apart, it stands behind the topic: `products/update`.
+ */
 export function shopify<Type extends string = never>(
   options: SourceOptions<Type> = {},
 ): SourceDefinition<(typeof SHOPIFY_TYPES)[number] | NoInfer<Type>, never> {
@@ -78,4 +89,12 @@ function isNewer({ headers }: DeliveryHead): boolean {
 
 function named(name: string): Locator {
   return (reader) => reader.header(`${isNewer(reader.delivery) ? "" : "x-"}shopify-${name}`);
+}
+
+function type(reader: DeliveryReader): Found {
+  const topic = named("topic")(reader);
+  const action = isNewer(reader.delivery) ? reader.header("shopify-action") : "missing";
+  if (typeof topic === "string" || action === "missing") return topic;
+  if (typeof action === "string") return action;
+  return topic.text.endsWith(`/${action.text}`) ? topic : { text: `${topic.text}/${action.text}` };
 }

@@ -17,7 +17,19 @@ test("a key that is too long, or no header takes, is hashed, and stays its event
   const hashed = ids.map((id) => key(id));
   for (const one of hashed) expect(one).toMatch(/^[\w-]{43}$/);
   expect(new Set(hashed).size).toBe(ids.length);
-  expect(key("shop.myshopify.com|orders/paid|1")).toBe("shop.shop.myshopify.com|orders/paid|1.0");
+  expect(key("a|orders/paid|1")).toBe("shop.a|orders/paid|1.0");
+});
+
+test("dots and escapes in a part do not make it another's", () => {
+  expect(key("shop.example")).toBe("shop.shop%2Eexample.0");
+  const keys = [
+    stepIdempotencyKey(key("a"), "0.refund"),
+    stepIdempotencyKey(key("a.0"), "refund"),
+    stepIdempotencyKey(key("a"), "0%2Erefund"),
+    key("a.0"),
+    stepIdempotencyKey(key("a"), "0"),
+  ];
+  expect(new Set(keys).size).toBe(keys.length);
 });
 
 test("the key of a step is bounded in the same way", () => {
