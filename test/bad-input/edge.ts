@@ -4,7 +4,7 @@ import { until } from "../support/until.ts";
 import type { Line, LineTests } from "./lines.ts";
 import { plain, stripe, stripeBody } from "./senders.ts";
 import type { Target } from "./target.ts";
-import { toBytes, withHeader, type WireRequest } from "./wire.ts";
+import { toBytes, toDraft, withHeader, write, type WireRequest } from "./wire.ts";
 
 const HEAD = "POST /webhooks/a HTTP/1.1\r\nhost: localhost\r\n";
 const SPOOFED = "203.0.113.77";
@@ -62,6 +62,21 @@ export function edge(tests: LineTests, target: () => Target): void {
   tests.proves(51, "an expectation that nobody meets is answered 417", async () => {
     const request = withHeader(stripe(stripeBody("expect_1")), "expect", "the-worst");
     expect(await target().refusal(request)).toBe("417 expectation_failed");
+  });
+  tests.proves(51, "a request that came whole is taken, whatever bytes come behind it", async () => {
+    const request = stripe(stripeBody("rest_1"));
+    await target().deliver(request, "rest_1");
+    for (const rest of ["\0", "x", "GET / HTTP/9.9\r\n\r\n"]) {
+      for (const close of [true, false]) {
+        const draft = toDraft(request);
+        if (close) draft.headers.push(["connection", "close"]);
+        draft.framing = { kind: "chunked", sizes: [7] };
+        const connection = await target().open();
+        connection.write(Buffer.concat([write(draft), Buffer.from(rest)]));
+        expect(await connection.statuses(1)).toEqual([200]);
+        await until(() => connection.isFinished, { what: "the connection ended" });
+      }
+    }
   });
   tests.proves(51, "HTTP/1.1 without a Host is answered 400", async () => {
     const bytes = toBytes(stripe(stripeBody("no_host_1"))).toString("latin1");

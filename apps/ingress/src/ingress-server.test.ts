@@ -24,7 +24,13 @@ test("idle connections give way while more than half of connectionsMax are open"
   let closed = 0;
   const acme = { provider: { createVerifier: () => undefined } as never };
   const server = createIngressServer({
-    adapter: { handle() {}, reject() {}, isAnswering: () => false, close: async () => {} },
+    adapter: {
+      handle() {},
+      reject() {},
+      isAnswering: () => false,
+      endAfterAnswer: () => false,
+      close: async () => {},
+    },
     app: (_request, response) => response.end("served"),
     limits: { ...parseConfig({ sources: { acme } }).ingress, connectionsMax: 4 },
     onDrop: () => {},
@@ -58,7 +64,13 @@ test("above connectionsMax the oldest connection is closed", async () => {
   let dropped = 0;
   const acme = { provider: { createVerifier: () => undefined } as never };
   const server = createIngressServer({
-    adapter: { handle() {}, reject() {}, isAnswering: () => false, close: async () => {} },
+    adapter: {
+      handle() {},
+      reject() {},
+      isAnswering: () => false,
+      endAfterAnswer: () => false,
+      close: async () => {},
+    },
     app: (_request, response) => response.end("served"),
     limits: { ...parseConfig({ sources: { acme } }).ingress, connectionsMax: 2 },
     onDrop: () => (dropped += 1),

@@ -64,7 +64,7 @@ export function createIngressServer(deps: {
     adapter.reject(request, response, earlyRejection("expectation_failed"));
   });
   server.on("clientError", (error, socket) => {
-    answerClientError(error, socket, adapter.isAnswering(socket));
+    answerClientError(error, socket, adapter);
   });
   return server;
 }
@@ -139,18 +139,19 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * While an earlier request waits for its response, the connection is only ended, so that this
- * answer is not taken for that response.
+ * A request that came whole is answered, whatever bytes came behind it: its sender must not be told
+ * that it was wrong while its event is stored.
  */
 function answerClientError(
   error: NodeJS.ErrnoException,
   socket: Duplex,
-  isAnswering: boolean,
+  adapter: NodeAdapter,
 ): void {
-  if (!socket.writable || error.code === "ECONNRESET" || error.code === "EPIPE" || isAnswering) {
+  if (!socket.writable || error.code === "ECONNRESET" || error.code === "EPIPE") {
     socket.destroy();
     return;
   }
+  if (adapter.endAfterAnswer(socket)) return;
   const code = codeOf(error);
   const status = statusOf(code);
   const body = JSON.stringify(errorBody(code, MESSAGES[code]));

@@ -21,6 +21,8 @@ export interface NodeAdapter {
   ): void;
   reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
   isAnswering(socket: object): boolean;
+  /** True if a request of the socket came whole: it is answered, and the connection ends then. */
+  endAfterAnswer(socket: object): boolean;
   /** Rejects new requests. Resolves when those it has begun are answered. */
   close(): Promise<void>;
 }
@@ -34,6 +36,8 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const lingering = createLingering();
   // A socket may have several requests in flight: they are answered in their order.
   const answering = new WeakMap<object, number>();
+  const latest = new WeakMap<object, IncomingMessage>();
+  const ending = new WeakSet<object>();
   const inFlight = new InFlight();
   let closing = false;
 
@@ -45,12 +49,15 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
       receiver.notify({ kind: "unexpected", source: undefined, error });
       given[1].destroy();
     }
+    latest.delete(given[0].socket);
     inFlight.end();
   }
 
   async function serve(...given: Parameters<NodeAdapter["handle"]>): Promise<void> {
     const [request, response, name, askForBody] = given;
     const source = receiver.source(name);
+    const { socket } = request;
+    latest.set(socket, request);
     const isClosing = closing || receiver.closing;
     const rejection = isClosing ? earlyRejection("shutting_down") : rejectEarly(request, source);
     if (rejection !== undefined) return refuse(request, response, { rejection, source });
@@ -61,12 +68,12 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
       receiver.headChecks.refuseHead(source, headOf(request)) ??
       (await readBody(request, source, { clock, onBegin: askForBody }));
     if (!read.ok) return refuse(request, response, { ...read, source });
-    const { socket } = request;
     answering.set(socket, (answering.get(socket) ?? 0) + 1);
     try {
       const received = await receiver.receive(toReceiveRequest(request, name, read.body));
       failpoint("ingress.before_answer");
-      const isLast = closing || receiver.closing || endsUnsigned(request, received);
+      const isEnding = closing || receiver.closing || ending.has(socket);
+      const isLast = isEnding || endsUnsigned(request, received);
       writeResponse(response, received, { close: isLast });
     } finally {
       answering.set(socket, (answering.get(socket) ?? 1) - 1);
@@ -84,6 +91,8 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     respondUnread(request, response, rejection, { close: endsConnection(rejection), lingering });
   }
 
+  const isAnswering = (socket: object) => (answering.get(socket) ?? 0) > 0;
+
   async function close(): Promise<void> {
     closing = true;
     await inFlight.none();
@@ -92,7 +101,12 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   return {
     handle: (...given) => void handle(...given),
     reject: (request, response, rejection) => refuse(request, response, { rejection }),
-    isAnswering: (socket) => (answering.get(socket) ?? 0) > 0,
+    isAnswering,
+    endAfterAnswer: (socket) => {
+      const isWhole = isAnswering(socket) || latest.get(socket)?.complete === true;
+      if (isWhole) ending.add(socket);
+      return isWhole;
+    },
     close,
   };
 }
