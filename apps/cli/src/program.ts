@@ -4,7 +4,7 @@ import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import type { CliContext } from "./context.ts";
 import { reportError } from "./report-error.ts";
-import { formatTable } from "./terminal-text.ts";
+import { formatTable, printable } from "./terminal-text.ts";
 
 export interface CommandFailure {
   /** 1 failure, 2 usage. */
@@ -148,7 +148,7 @@ function addHelpCommand(program: Command): void {
 /** Gives commander's errors the form of all our errors. */
 function usageError(text: string): string {
   if (!text.startsWith("error: ")) return text;
-  const [first, ...rest] = text.slice("error: ".length).trimEnd().split("\n");
+  const [first, ...rest] = text.slice("error: ".length).trimEnd().split("\n").map(printable);
   return [`millrace: ${first} (invalid_request)`, ...rest, ""].join("\n");
 }
 

@@ -27,3 +27,13 @@ test("a server that does not answer names the variable to look at", () => {
     "ECONNREFUSED. Check the host and port in DATABASE_URL, and that the server runs there",
   );
 });
+
+test("what a terminal would act on is escaped, line by line", () => {
+  const error = new MillraceError(
+    "invalid_config",
+    "Cannot find \u001b[31mevt\u0007:\n  a:\u202eb",
+  );
+  expect(told(error)).toBe(
+    "millrace: Cannot find \\u{1b}[31mevt\\u{7} (invalid_config):\n  a:\\u{202e}b\n",
+  );
+});

@@ -1,5 +1,6 @@
 import { connectionHint, isMillraceError, type ErrorCode } from "@millrace/core";
 import type { Output } from "./context.ts";
+import { printable } from "./terminal-text.ts";
 
 /** Prints an error on one line with its code last, or above a list of problems. */
 export function reportError(
@@ -9,7 +10,9 @@ export function reportError(
 ): { code: string; message: string } {
   const code: ErrorCode = isMillraceError(error) ? error.code : "internal";
   const message = messageOf(error);
-  to.write(`millrace: ${withCode(message, code, connectionHint(error))}\n`);
+  // An argument of the command can be a stranger's text.
+  const lines = withCode(message, code, connectionHint(error)).split("\n").map(printable);
+  to.write(`millrace: ${lines.join("\n")}\n`);
   if (options.withStack) to.write(`${stackOf(error)}\n`);
   return { code, message };
 }

@@ -68,7 +68,7 @@ export function createIngress(deps: IngressDeps): Ingress {
     if (closing) return { ready: false, parts: { ingress: "closing" } };
     const { status, parts, stores } = await receiver.ready();
     const isReady = { ready: status !== "not_ready", parts };
-    return status === "degraded" ? { ...isReady, degraded: { stores } } : isReady;
+    return status === "degraded" ? { ...isReady, degraded: { stores: countOf(stores) } } : isReady;
   }
 
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
@@ -107,3 +107,10 @@ const IDLE_CLOSED = {
   name: "millrace_ingress_idle_closed_total",
   help: "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
 };
+
+/** Sources by the store that takes their events: a stranger who reads `/readyz` gets no names. */
+function countOf(stores: Readonly<Record<string, string>>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const store of Object.values(stores)) counts[store] = (counts[store] ?? 0) + 1;
+  return counts;
+}

@@ -29,9 +29,12 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   try {
     exported = await jiti.import(absolute, { default: true });
   } catch (error) {
+    // A module that exports null makes jiti itself fail.
+    const [, firstCall = ""] = error instanceof TypeError ? (error.stack?.split("\n") ?? []) : [];
+    const exportsNull = firstCall.includes("jiti.cjs");
     throw new MillraceError(
       "invalid_config",
-      `Cannot load the config "${absolute}": ${reasonOf(error)}`,
+      `Cannot load the config "${absolute}": ${exportsNull ? "it exports null" : reasonOf(error)}`,
       { cause: error },
     );
   }
