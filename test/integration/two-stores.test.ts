@@ -59,7 +59,7 @@ describeOnRedis("an ingress with both event stores", () => {
       await strike();
       await senders.moreAcknowledged(200);
       const dark = await untilReady(ingress, "degraded");
-      expect(dark).toMatchObject({ httpStatus: 200, stores: { [other]: 2 } });
+      expect(dark).toMatchObject({ httpStatus: 200, stores: { [other]: 5 } });
       expect(dark.parts[other]).toBe("ok");
       expect(dark.parts[first]).not.toBe("ok");
       const active = await metricByLabels(ingress.url, "millrace_ingress_active_store");

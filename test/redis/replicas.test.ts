@@ -123,7 +123,7 @@ describeOnRedis("queue.replicas: 1", () => {
       return parts?.["queue"] === "redis_no_replica";
     });
     expect(await untilReady(ingress, "degraded")).toMatchObject({
-      ...{ httpStatus: 200, stores: { ledger: 2 } },
+      ...{ httpStatus: 200, stores: { ledger: 5 } },
       parts: { queue: "redis_no_replica", ledger: "ok" },
     });
     const senders = startSenders((id) => deliver(ingress, "fast", { id }));

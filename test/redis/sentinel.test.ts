@@ -68,7 +68,7 @@ describeOnRedis("Redis behind Sentinel", () => {
         const answer = await readiness(ingress);
         return answer.parts["queue"] === "redis_no_replica" ? answer : undefined;
       });
-      expect(dark).toMatchObject({ status: "degraded", stores: { ledger: 2 } });
+      expect(dark).toMatchObject({ status: "degraded", stores: { ledger: 5 } });
       await senders.moreAcknowledged(200);
       await sentinels.bringBack();
       await untilReady(ingress, "ready");

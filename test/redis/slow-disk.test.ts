@@ -49,7 +49,7 @@ describeOnSlowDisk("a Redis whose fsync takes 800 ms", () => {
     disk.slowDown();
     await untilSeen();
     expect(await readiness(ingress)).toMatchObject({
-      ...{ httpStatus: 200, status: "degraded", stores: { ledger: 2 } },
+      ...{ httpStatus: 200, status: "degraded", stores: { ledger: 5 } },
       parts: { queue: "redis_disk_slow", ledger: "ok" },
     });
     // Those that were sent to Redis before are answered.
