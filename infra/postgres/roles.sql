@@ -133,13 +133,13 @@ BEGIN
   -- can complete one: they may not write an outcome, and a completed event has one.
   GRANT SELECT,
     INSERT (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id, own_headers,
-      attempts, attempts_at_retry, started_at, enqueued_at),
-    UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at)
+      refused, attempts, attempts_at_retry, started_at, enqueued_at),
+    UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at, refused)
     ON millrace.events TO millrace_ingress;
   GRANT SELECT,
     INSERT (source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers,
       parent_source, parent_event_id, parent_generation),
-    UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at,
+    UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at, refused,
       -- Giving an event up writes why it failed.
       last_error, last_error_code, next_attempt_at)
     ON millrace.events TO millrace_dashboard;

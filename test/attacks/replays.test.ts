@@ -7,7 +7,6 @@ import { age } from "../support/aged-events.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { startStack } from "../support/pipeline.ts";
-import { millrace } from "../support/run-in-process.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
@@ -302,22 +301,6 @@ onOneBackend("a captured delivery", (prepare) => {
     const updated = again(created, { "x-shopify-topic": "orders/updated" });
     expect(await run(updated)).toBe("suspected_replay");
     expect(await effects([created, paid, updated])).toBe(2);
-  });
-
-  test("is listed as a suspected replay, by the API and the command", async () => {
-    const first = capture("github", "push");
-    await run(first);
-    const second = again(first);
-    expect(await run(second)).toBe("suspected_replay");
-    const listed = await fetch(
-      `${stack.dashboard.url}/api/events?status=failed&source=github&limit=1`,
-    );
-    const { events } = (await listed.json()) as { events: { event_id: string }[] };
-    expect(events.map((event) => event.event_id)).toEqual([second.eventId]);
-    const { stdout } = await millrace(["events", "--source", "github"], {
-      env: stack.pipeline.env,
-    });
-    expect(stdout).toMatch(new RegExp(`${second.eventId}\\s+push\\s+failed`));
   });
 
   test("runs under each id where bodyDedup is false", async () => {

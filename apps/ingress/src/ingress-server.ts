@@ -139,7 +139,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * A request that came whole is answered, whatever bytes came behind it: its sender must not be told
+ * A request that came whole is answered, whatever bytes came behind it: its sender must not read
  * that it was wrong while its event is stored.
  */
 function answerClientError(

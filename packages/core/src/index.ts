@@ -12,6 +12,7 @@
  *   settings.ts has the sentences that an editor shows.
  * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
  */
+export { PINNED_LOCALLY, PINNED_OPTIONS } from "./postgres-settings.ts";
 export {
   DELIVERY_OUTCOMES,
   type AttemptFailure,

@@ -119,8 +119,8 @@ export interface SourceOptions<Type extends string = string> {
   /**
    * For senders that do not sign the event id (GitHub): treat a second id with the same signed
    * message as a copy, which fails as `suspected_replay` and runs only if a person retries it.
-   * Another type of the same resource within 24 hours is none. `false` gives up that whoever has
-   * one delivery cannot run it again. Default: true.
+   * Another type of the same resource within 24 hours is no copy. With `false`, anyone who has
+   * one delivery can run it again. Default: true.
    */
   bodyDedup?: boolean | undefined;
   /**

@@ -67,7 +67,7 @@ export function withUrl<S extends { readonly provider: Provider }>(
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
 }
 
-/** Whether a second id with an equal signed message is a copy; also of a source that is gone. */
+/** True for a source where a second id with an equal signed message is a copy; default true. */
 export function dedupsBodies(
   sources: Readonly<Record<string, { readonly options: { readonly bodyDedup: boolean } }>>,
 ): (source: string) => boolean {

@@ -34,13 +34,8 @@ const provider = defineProvider({
     isSecond: isNewer,
   }),
   identify: identifyOne({
-    id: joined(
-      "|",
-      named("shop-domain"),
-      type,
-      firstOf(named("event-id"), named("webhook-id")),
-    ),
-    type,
+    id: joined("|", named("shop-domain"), topicOf, firstOf(named("event-id"), named("webhook-id"))),
+    type: topicOf,
   }),
   idIsSigned: false,
   types: SHOPIFY_TYPES,
@@ -91,7 +86,7 @@ function named(name: string): Locator {
   return (reader) => reader.header(`${isNewer(reader.delivery) ? "" : "x-"}shopify-${name}`);
 }
 
-function type(reader: DeliveryReader): Found {
+function topicOf(reader: DeliveryReader): Found {
   const topic = named("topic")(reader);
   const action = isNewer(reader.delivery) ? reader.header("shopify-action") : "missing";
   if (typeof topic === "string" || action === "missing") return topic;

@@ -1,4 +1,4 @@
-import { asError, poolName } from "@millrace/core";
+import { asError, PINNED_OPTIONS, poolName } from "@millrace/core";
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, runMigrations } from "bullmq";
 import pg from "pg";
 import type { QueueRole } from "./queues.ts";
@@ -24,7 +24,7 @@ export function createPostgresPool(options: {
     max,
     application_name: poolName(`millrace-${options.role}-queue`, max),
     // BullMQ names its tables without a schema when it is given a pool.
-    options: `-c search_path=${SCHEMA}`,
+    options: `-c search_path=${SCHEMA} -c idle_in_transaction_session_timeout=0 ${PINNED_OPTIONS}`,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,

@@ -1,6 +1,7 @@
 import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
 import type pg from "pg";
 import { pipeline, PLAN_BY_KEY, LIMIT_HANDLERS, handlerLimits } from "../connection/transaction.ts";
+import { SessionSettings } from "../connection/pinned-settings.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
@@ -178,7 +179,7 @@ export async function admit(
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
   const { idleInTransactionTimeoutMs, keysDays } = ledger;
   const [, answer] = await pipeline(client, [
-    { text: `BEGIN; ${PLAN_BY_KEY}; ${SHOW_HANDLER}` },
+    { text: `${SessionSettings.beginText(client)}; ${PLAN_BY_KEY}; ${SHOW_HANDLER}` },
     admitStatement(ledger, events, {
       ...handlerLimits({ ...limits, idleInTransactionTimeoutMs }),
       keysDays,

@@ -11,6 +11,7 @@ import type pg from "pg";
 import { ledgerError } from "../connection/database-errors.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { Guard } from "./guard.ts";
+import { SessionSettings } from "../connection/pinned-settings.ts";
 import { acquireConnection, type PooledConnection, endOf } from "../connection/connection.ts";
 import {
   PLAN_BY_KEY,
@@ -141,7 +142,7 @@ async function lockEvent(
 ): Promise<RowLock | undefined> {
   const lockRow = known === undefined ? LOCK_AND_READ() : LOCK;
   const [, answer] = await pipeline(client, [
-    { text: `BEGIN; ${PLAN_BY_KEY}` },
+    { text: `${SessionSettings.beginText(client)}; ${PLAN_BY_KEY}` },
     lockRow({
       ...key,
       attempt: number,

@@ -14,7 +14,7 @@ UNION ALL
 SELECT format('function %I.%I may change settings, locks or temporary tables', n.nspname, p.proname)
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
-  AND p.prosrc ~* '(set_config|advisory|\\mtemp(orary)?\\M|pg_temp|(^|;|\\mbegin\\M|\\mthen\\M|\\melse\\M|\\mloop\\M)\\s*set\\s)'
+  AND p.prosrc ~* '(set_config|advisory|[[:<:]]temp(orary)?[[:>:]]|pg_temp|(^|;|[[:<:]](begin|then|else|loop)[[:>:]])[[:space:]]*set[[:space:]])'
   AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'

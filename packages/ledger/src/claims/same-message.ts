@@ -3,10 +3,10 @@ import type pg from "pg";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 
-// Where ids are not signed, whoever has a signed message can send it again, under ids and types that
-// they make up. The index events_signed finds deliveries of one message, in the order in which they
-// came. A condition must read as the index does; no other condition may fit another index, since a
-// plan from when the table was small would read all events of a source.
+// Where ids are not signed, anyone who has a signed message can send it again, under ids and types
+// that they make up. The index events_signed finds deliveries of one message, in the order in which
+// they came. A condition must read as the index does; no other condition may fit another index,
+// since a plan from when the table was small would read all events of a source.
 
 const digestOf = (event: string) => `coalesce(${event}.digest, ${event}.body_hash)`;
 
@@ -33,10 +33,10 @@ export const MESSAGE_LOCK = (source: string, digest: string) => `pg_try_advisory
     hashtextextended(concat_ws(' ', 'millrace.body', ${source}, ${digest}), 0)
   )`;
 
-/** What stands before the last `|` of an id, such as a shop, without the type. */
+/** The part of an id before its last `|`, such as a shop, without the type. */
 const scopeOf = (event: string) =>
   `replace(regexp_replace(${event}.event_id, '[^|]*$', ''), ${event}.type || '|', '')`;
-/** What stands before the last `.` or `/` of a type; null for none. */
+/** The part of a type before its last `.` or `/`; null for none. */
 const resourceOf = (event: string) => `substring(${event}.type from '^(.*)[./]')`;
 
 /**

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { closeReadOnly } from "./connection.ts";
+import { SessionSettings } from "./pinned-settings.ts";
 import { learnForgotten } from "./prepared-name.ts";
 
 export interface PoolOptions {
@@ -19,7 +20,9 @@ export interface PoolOptions {
  * hand a transaction in an unknown state to the next caller. The caller ends it.
  */
 export function createPool(options: PoolOptions): pg.Pool {
+  const settings = new SessionSettings();
   const pool = new pg.Pool({
+    Client: settings.clientClass(),
     connectionString: options.url,
     max: options.max,
     application_name: options.applicationName,
@@ -38,6 +41,7 @@ export function createPool(options: PoolOptions): pg.Pool {
   };
   pool.on("error", report);
   pool.on("connect", (client) => client.on("error", report));
+  settings.watch(pool);
   learnForgotten(pool);
   closeReadOnly(pool);
   return pool;

@@ -3,6 +3,7 @@ import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { acquireConnection, type PooledConnection } from "./connection.ts";
+import { SessionSettings } from "./pinned-settings.ts";
 import { isStale } from "./prepared-name.ts";
 
 /**
@@ -24,6 +25,7 @@ export async function findPooler(pool: pg.Pool): Promise<Pooler> {
     const first = await take();
     const { processID } = first.client as { processID?: unknown };
     if ((await pidOf(first)) === processID) return "none";
+    SessionSettings.notePooler(first.client);
     return await watchPooler(first, await take());
   });
 }

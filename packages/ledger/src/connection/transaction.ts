@@ -2,6 +2,7 @@ import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from "./connection.ts";
+import { SessionSettings } from "./pinned-settings.ts";
 import { withKnownName } from "./prepared-name.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
@@ -77,7 +78,7 @@ export async function transaction<T>(
   options: TransactionOptions,
 ): Promise<T> {
   return await withConnection(pool, options.deadlineMs, async (connection) => {
-    await connection.client.query(beginText(options.limits));
+    await connection.client.query(beginText(connection.client, options.limits));
     const result = await work(connection.client);
     requireCommitted(await connection.client.query("COMMIT"));
     return result;
@@ -107,7 +108,7 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
   const answers = await pipeline(client, [
-    { text: beginText(limits) },
+    { text: beginText(client, limits) },
     ...before,
     query,
     { text: "COMMIT" },
@@ -117,9 +118,9 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   return result as pg.QueryResult<Row>;
 }
 
-function beginText(limits: TransactionLimits): string {
+function beginText(client: pg.PoolClient, limits: TransactionLimits): string {
   return [
-    "BEGIN",
+    SessionSettings.beginText(client),
     `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
     `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,

@@ -1,0 +1,68 @@
+import { PINNED_LOCALLY, PINNED_OPTIONS } from "@millrace/core";
+import { callbackify } from "node:util";
+import pg from "pg";
+
+/** For each pool, whether a pooler refuses or ignores what a connection begins with. */
+export class SessionSettings {
+  static readonly #ofClients = new WeakMap<pg.ClientBase, SessionSettings>();
+  isPooled = false;
+
+  /** The beginning of a transaction, before its first other statement. */
+  static beginText(client: pg.ClientBase): string {
+    return SessionSettings.#ofClients.get(client)?.isPooled === true
+      ? `BEGIN; ${PINNED_LOCALLY}`
+      : "BEGIN";
+  }
+
+  /** Behind a pooler, transactions set what connections cannot. */
+  static notePooler(client: pg.ClientBase): void {
+    const settings = SessionSettings.#ofClients.get(client);
+    if (settings !== undefined) settings.isPooled = true;
+  }
+
+  /** A class of clients whose connections begin with the settings. */
+  clientClass(): typeof pg.Client {
+    const note = (client: pg.ClientBase) => SessionSettings.#ofClients.set(client, this);
+    const isPooled = () => this.isPooled;
+    class PinnedClient extends pg.Client {
+      constructor(config?: string | pg.ClientConfig) {
+        super(config);
+        note(this);
+      }
+
+      // pg asks for what its startup packet says; its types leave it out.
+      getStartupConf(): Record<string, string> {
+        const startup = super["getStartupConf" as never] as unknown as () => Record<string, string>;
+        const given = startup.call(this);
+        if (isPooled()) return given;
+        return { ...given, options: [given["options"], PINNED_OPTIONS].filter(Boolean).join(" ") };
+      }
+    }
+    return PinnedClient;
+  }
+
+  /** Connects again if PgBouncer refused the settings. */
+  watch(pool: pg.Pool): void {
+    const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+    const connectPinned = async () => {
+      try {
+        return await connect();
+      } catch (error) {
+        if (this.isPooled || !isRefusedStartup(error)) throw error;
+        this.isPooled = true;
+        return await connect();
+      }
+    };
+    const withClient = callbackify(connectPinned);
+    pool.connect = ((callback?: Parameters<pg.Pool["connect"]>[0]) => {
+      if (callback === undefined) return connectPinned();
+      // The pool's own queries call it so; they release the client itself.
+      withClient(callback as Parameters<typeof withClient>[0]);
+      return undefined;
+    }) as pg.Pool["connect"];
+  }
+}
+
+function isRefusedStartup(error: unknown): boolean {
+  return error instanceof Error && /unsupported startup parameter/.test(error.message);
+}
