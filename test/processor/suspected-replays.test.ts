@@ -88,28 +88,6 @@ describe.each<[string, HandlerParts]>([
     );
   });
 
-  test("another type of the same resource runs, once and within a day of the first", async () => {
-    const [created, paid, third] = twins();
-    const processor = create();
-    expect(await settle(processor, as(created, { type: "orders/create" }))).toBe(HANDLED);
-    expect(await settle(processor, as(paid, { type: "orders/paid" }))).toBe(HANDLED);
-    expect(await settle(processor, as(third, { type: "orders/paid" }))).toBe(SUSPECT);
-    expect(await effectsOf([created, paid, third])).toBe(2);
-    const [first, later] = twins();
-    await accept(as(first, { type: "orders/create" }));
-    await age(first, 25);
-    expect(await settle(processor, as(later, { type: "orders/paid" }))).toBe(SUSPECT);
-  });
-
-  test("the same message as a type of another resource, or in another scope of IDs, may be genuine", async () => {
-    const [first, ping, shop] = twins();
-    const processor = create();
-    expect(await settle(processor, first)).toBe(HANDLED);
-    expect(await settle(processor, as(ping, { type: "ping" }))).toBe(SUSPECT);
-    const eventId = `shop|order.created|${shop.event.eventId}`;
-    expect(await settle(processor, as(shop, { eventId }))).toBe(SUSPECT);
-  });
-
   test("a suspected event runs when a person has retried it, also after a failure, but not by a delivery", async () => {
     const [first, later] = twins();
     const processor = create();
@@ -186,13 +164,6 @@ test("a body that came before is stored once, unless its ID is signed; its heade
   expect(await stored()).toBe(2);
 });
 
-function caller(options: Options = {}) {
-  const calls: string[] = [];
-  const call = ({ id }: { id: string }) => void calls.push(id);
-  const handler = on("shop", "order.created", { call, write: effect });
-  return { calls, ...processors.create([handler, on("shop", "plain", effect)], options) };
-}
-
 test("one that comes while another calls is a copy, and the other calls again after a failure", async () => {
   const [early, late] = twins();
   let isFailing = true;
@@ -208,34 +179,6 @@ test("one that comes while another calls is a copy, and the other calls again af
   expect(await settle(processor, again(early))).toBe(SUSPECT);
   expect(await settle(processor, again(late))).toBe(HANDLED);
   expect(await effectsOf([early, late])).toBe(1);
-});
-
-test("while the first calls, another fails at once, also as a type without calls, in no group", async () => {
-  const [first, second, third] = twins();
-  const other = caller({ groups: true });
-  const results: unknown[] = [];
-  const call = async () => {
-    const plain = { ...as(third, { type: "plain" }), startedBefore: false };
-    for (const job of [second, plain]) results.push(await other.process(job));
-  };
-  const calling = processors.create([on("shop", "*", { call })]);
-  expect(await calling.process(first)).toMatchObject({ outcome: "handled" });
-  expect(results).toMatchObject([
-    { kind: "failed", code: "suspected_replay" },
-    { kind: "failed", code: "suspected_replay" },
-  ]);
-  expect([other.calls, await effectsOf([second, third])]).toEqual([[], 0]);
-});
-
-test("of events with one signed message one is handled, in a group and beside it", async () => {
-  const { processor } = await warmGroups(processors, () => {});
-  const digest = aDigest();
-  const all = Array.from({ length: 12 }, (_, index) =>
-    fresh({ unsigned: true, digest, body: `{"encoding":${index}}` }),
-  );
-  const outcomes = await Promise.all(all.map((job) => settle(processor, job)));
-  expect(outcomes.toSorted()).toEqual([HANDLED, ...Array<string>(11).fill(SUSPECT)]);
-  expect(await effectsOf(all)).toBe(1);
 });
 
 test("a group is undone if the ledger takes one of its messages while the handlers run", async () => {
