@@ -180,11 +180,12 @@ export function checkMonotone({ history, rows, environment }: Evidence): Finding
 }
 
 /**
- * I12: a handler starts once for each attempt that the ledger has counted, never twice with one number,
- * and never for an attempt that was not counted. A duplicate therefore starts none. A set that throws is
- * given to its handler again in halves: the same attempt, in the same process, among ever fewer events. A
- * first attempt that was undone before it was recorded is known to the queue alone, until it is emptied. A Postgres
- * that was put back has forgotten attempts.
+ * I12: a handler starts once for each attempt that the ledger has counted, never twice with one
+ * number, and never for an attempt that was not counted. A duplicate therefore starts none. Excused:
+ * a set that throws is given to its handler again in halves, and a first attempt that others of its
+ * group had undone runs in a later group, twice at most; both in the same process. A first attempt
+ * that was undone before it was recorded is known to the queue alone, until it is emptied. A
+ * Postgres that was put back has forgotten attempts.
  */
 export function checkStarts(evidence: Evidence): Finding[] {
   const { rows, starts, environment } = evidence;
@@ -192,14 +193,20 @@ export function checkStarts(evidence: Evidence): Finding[] {
   const undone = withEmitted(evidence);
   const attempts = new Map(rows.map((row) => [generationOf(row), row.attempts]));
   const seen = new Map<string, StartRow>();
+  const regrouped = new Map<string, number>();
   return starts.flatMap((start) => {
     const key = `${generationOf(start)}, attempt ${start.attempt}`;
     const before = seen.get(key);
     seen.set(key, start);
-    const isHalf = before?.pid === start.pid && start.given < before.given;
+    const isSameProcess = before?.pid === start.pid;
+    const isHalf = isSameProcess && start.given < before.given;
+    const times = regrouped.get(key) ?? 0;
+    const isFirst = groups && start.attempt === 1 && start.generation === 0;
+    const isRegrouped = isFirst && isSameProcess && !isHalf && times < 2;
+    if (isRegrouped) regrouped.set(key, times + 1);
     const isForgotten = groups && start.attempt === 1 && emptied.has(keyOf(start));
     if (isForgotten || undone.has(keyOf(start))) return [];
-    if (before !== undefined && !isHalf) {
+    if (before !== undefined && !isHalf && !isRegrouped) {
       return [{ invariant: "I12 DEDUP BOUND", text: `${key} was started twice` }];
     }
     if (start.attempt <= (attempts.get(generationOf(start)) ?? 0)) return [];
