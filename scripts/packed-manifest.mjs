@@ -31,7 +31,7 @@ export function packedManifest(root, workspaces) {
       ),
       "./package.json": "./package.json",
     },
-    files: ["lib"],
+    files: ["lib", "infra"],
     dependencies: sorted([...needed.filter((entry) => !isPeer(entry)), ...types]),
     peerDependencies: sorted(needed.filter(isPeer)),
     optionalDependencies: sorted(needs(workspaces, "optionalDependencies")),

@@ -26,6 +26,9 @@ export function stagePackage(root, folder) {
     const { type, version } = workspace.manifest;
     writeJson(join(target, "package.json"), { type, version });
   }
+  // For `millrace acl`.
+  const users = join("infra", "redis", "users.acl");
+  put(join(root, users), join(folder, users));
   copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
   copyFileSync(join(root, "packages", "millrace", "README.md"), join(folder, "README.md"));
   const manifest = packedManifest(root, workspaces);

@@ -152,12 +152,7 @@ export const SET_UPS: Readonly<Record<string, SetUp>> = {
   ) => {
     const url = await servers.newDatabase();
     await startOther(servers, { DATABASE_URL: url });
-    return {
-      after: async (worker) => {
-        await worker.end();
-        await until(() => isOfAnother(servers), { what: "the other worker take the queue" });
-      },
-    };
+    return {};
   },
 };
 
@@ -197,12 +192,4 @@ async function isRejected(variables: Variables): Promise<void> {
   } finally {
     await queues.close();
   }
-}
-
-async function isOfAnother({ databaseUrl: url, redis }: SetUpServers): Promise<boolean> {
-  const [kept] = await queryOnce<{ epoch: string }>(url, "SELECT epoch FROM millrace.queue_epochs");
-  const epoch = await withRedis(redis.url, (client) =>
-    client.hget("bull:millrace-shop:meta", "millrace:epoch"),
-  );
-  return kept !== undefined && epoch !== null && !kept.epoch.startsWith(epoch);
 }

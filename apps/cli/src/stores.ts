@@ -15,6 +15,7 @@ export interface Stores {
   readonly redisUrl: string | undefined;
   /** Signs jobs on Redis; undefined where jobs are not signed. */
   readonly queueKey?: string | undefined;
+  readonly queuePrefix?: string | undefined;
 }
 
 /**
@@ -24,12 +25,14 @@ export interface Stores {
  */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
   const { DATABASE_URL: databaseUrl, DATABASE_SESSION_URL: sessionUrl } = environment;
-  const { REDIS_URL: redisUrl } = environment;
+  const { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix } = environment;
   const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
-  if (databaseUrl !== undefined) return { databaseUrl, sessionUrl, redisUrl, queueKey };
+  if (databaseUrl !== undefined)
+    return { databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix };
   const run = await readRun(dataDir);
   if (run !== undefined) {
-    return { databaseUrl: run.database_url, redisUrl: redisUrl ?? run.redis_url, queueKey };
+    const redisOfRun = redisUrl ?? run.redis_url;
+    return { databaseUrl: run.database_url, redisUrl: redisOfRun, queueKey, queuePrefix };
   }
   throw new MillraceError(
     "database_unreachable",
@@ -97,12 +100,13 @@ export interface OpenStores {
   readonly queues: Queues;
 }
 
-function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey }: Stores) {
+function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix }: Stores) {
   return {
     DATABASE_URL: databaseUrl,
     DATABASE_SESSION_URL: sessionUrl,
     REDIS_URL: redisUrl,
     MILLRACE_QUEUE_KEY: queueKey,
+    ...(queuePrefix === undefined ? {} : { QUEUE_PREFIX: queuePrefix }),
   };
 }
 

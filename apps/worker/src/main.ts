@@ -41,6 +41,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     projectDir: projectDirOf(loaded),
     secrets: secretsToHide(config, env),
     groups: environment.MILLRACE_GROUPS === "on",
+    onLost: () => process.exit(1),
     openStores: (watch) => openWorker(environment, config, watch),
   });
   onTermination(logger, () => role.close());

@@ -19,6 +19,8 @@ export interface RoleDeps extends Omit<
   "stores" | "observers" | "logError" | "waiting"
 > {
   /** Opens ledger and queues, and waits for their servers. */
+  /** Called after the worker has closed because it may run no more jobs. */
+  readonly onLost?: () => void;
   readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
 }
 
@@ -70,11 +72,18 @@ export function createWorkerRole(deps: RoleDeps): WorkerRole {
       },
       onQueueNotice: observers.queue,
       onConnectionReset: observers.ledger,
+      onLost: (error) => void lose(error),
     });
     stores = await opening.opened;
     const { signal } = closing;
     const waiting = { signal, onAway: (error: unknown) => waitFor("ledger", error) };
     worker = await startWorker({ ...deps, stores, observers, logError, waiting });
+  }
+
+  async function lose(error: MillraceError): Promise<void> {
+    logger.fatal({ err: error }, "the queue cannot be used");
+    await close();
+    deps.onLost?.();
   }
 
   function waitFor(store: keyof typeof SERVERS, error: unknown): void {

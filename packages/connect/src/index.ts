@@ -30,6 +30,7 @@ export {
 export { openIngress } from "./ingress-stores.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
 export { openQueues, type StoreWatch } from "./open-queues.ts";
+export { findJobOwner } from "./queue-owner.ts";
 export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 export {
   openCommand,

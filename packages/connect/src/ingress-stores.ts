@@ -23,20 +23,23 @@ import {
   type RedeliveryPort,
   type RefusalCounter,
 } from "@millrace/intake";
-import type { Ledger } from "@millrace/ledger";
+import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import { retryDelivered } from "@millrace/operations";
-import type { Pressure, Queues } from "@millrace/queue";
+import type { JobOwner, Pressure, Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
 import { checkDatabase, settingFindings } from "./check-database.ts";
 import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
+import { findJobOwner } from "./queue-owner.ts";
 
 const CONNECTION_TIMEOUT_MS = 800;
 /** A queue that takes longer is down and probed, also where there is no other store. */
 const ENQUEUE_TIMEOUT_MS_MAX = 800;
 const CLOSE_TIMEOUT_MS = 2_000;
+/** Milliseconds between looks at whose the queues are. */
+const LOOK_INTERVAL_MS = 5_000;
 
 type StoreName = "queue" | "ledger";
 
@@ -67,7 +70,7 @@ export class IngressStores {
   readonly tried: Promise<unknown>;
   /**
    * Resolves when every store is open, or closed before. Rejects with `redis_topology`,
-   * `redis_evicts`, `redis_volatile`, `migration_needed`, `migration_changed`,
+   * `redis_evicts`, `redis_volatile`, `queue_in_use`, `migration_needed`, `migration_changed`,
    * `migration_unknown`, `postgres_too_old`, `unsupported_isolation`, `missing_rights` or
    * `session_needed`, which waiting does not solve.
    */
@@ -79,7 +82,10 @@ export class IngressStores {
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;
   readonly #deliveries: DeliveryCounter | undefined;
+  readonly #owner: JobOwner = {};
+  #identity: LedgerIdentity | undefined;
   #queues: Queues | undefined;
+  #foreign: MillraceError | undefined;
   #ledger: Ledger | undefined;
   #readOnly: MillraceError | undefined;
 
@@ -159,7 +165,8 @@ export class IngressStores {
       this.#watch.onAway?.(name, withHint(error));
       onFirstTry();
     };
-    const opened = retryUntilAvailable(open, { signal, onAway }).catch((error: unknown) => {
+    const isAway = (error: unknown) => isMillraceError(error) && error.code === "queue_unclaimed";
+    const opened = retryUntilAvailable(open, { signal, onAway, isAway }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
     return { tried: Promise.race([triedOnce, opened]), opened };
@@ -169,8 +176,42 @@ export class IngressStores {
     const sources = Object.keys(this.#config.sources);
     const enqueueTimeoutMs = Math.min(this.#timeoutMs, ENQUEUE_TIMEOUT_MS_MAX);
     const { replicas } = this.#config.queue;
-    const settings = { role: "ingress", sources, enqueueTimeoutMs, replicas } as const;
-    this.#queues = await openQueues(this.#urls, settings, this.#watch);
+    const owner = this.#owner;
+    const settings = { role: "ingress", sources, enqueueTimeoutMs, replicas, owner } as const;
+    const queues = await openQueues(this.#urls, settings, this.#watch);
+    try {
+      if (queues.backend === "redis") await this.#findOwner(queues, sources);
+    } catch (error) {
+      await queues.close();
+      throw error;
+    }
+    this.#queues = queues;
+  }
+
+  /** Finds the ledger of the queues, and looks every few seconds whether they are still its. */
+  async #findOwner(queues: Queues, sources: readonly string[]): Promise<void> {
+    const readIdentity = () => this.#postgres?.ledger.repair.readIdentity();
+    // Without the database, the marks in the queues say which ledger it is.
+    this.#identity ??= await readIdentity()?.catch(() => undefined);
+    this.#owner.ledger = await findJobOwner(queues, sources, this.#identity);
+    const look = async () => {
+      try {
+        this.#identity ??= await readIdentity()?.catch(() => undefined);
+        const ledger = await findJobOwner(queues, sources, this.#identity);
+        if (ledger === this.#owner.ledger) this.#foreign = undefined;
+        else this.#stopQueue(`it is the ledger ${ledger}'s now`);
+      } catch (error) {
+        if (isMillraceError(error) && error.code === "queue_in_use") this.#stopQueue(error.message);
+      }
+    };
+    const looking = setInterval(() => void look(), LOOK_INTERVAL_MS).unref();
+    this.#closing.signal.addEventListener("abort", () => clearInterval(looking), { once: true });
+  }
+
+  #stopQueue(reason: string): void {
+    if (this.#foreign !== undefined) return;
+    this.#foreign = new MillraceError("unavailable", `Cannot use the queue: ${reason}`);
+    this.#watch.onError?.("queue: in use", this.#foreign);
   }
 
   /** Opens the ledger and, where there is no Redis, the queues on its Postgres. */
@@ -217,6 +258,7 @@ export class IngressStores {
   }
 
   #requireQueues(): Queues {
+    if (this.#foreign !== undefined) throw this.#foreign;
     if (this.#queues !== undefined) return this.#queues;
     throw notOpen("queue");
   }

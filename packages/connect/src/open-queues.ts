@@ -5,6 +5,8 @@ import {
   checkRedis,
   createPostgresQueues,
   createRedisQueues,
+  readRedisFacts,
+  type JobOwner,
   type Notify as NotifyQueue,
   type QueueNotice,
   type QueueRole,
@@ -25,6 +27,7 @@ export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
       | "MILLRACE_QUEUE_KEY"
       | "RETENTION_DATABASE_URL"
       | "DATABASE_SESSION_URL"
+      | "QUEUE_PREFIX"
     >
   >;
 
@@ -40,6 +43,8 @@ export interface StoreWatch {
   readonly onFinding?: (finding: Finding) => void;
   /** Called at the start of a worker with the use of Postgres' connections, and its own maximum. */
   readonly onConnections?: (use: ConnectionUse, own: number) => void;
+  /** Called when a worker may run no more jobs: another database's workers have its queue. */
+  readonly onLost?: (error: MillraceError) => void;
   /** Called when a connection to Postgres is closed because of what a handler did to it. */
   readonly onConnectionReset?: (reset: ConnectionReset) => void;
 }
@@ -52,6 +57,8 @@ interface QueueSettings {
   readonly role: QueueRole;
   readonly sources: readonly string[];
   readonly enqueueTimeoutMs?: number;
+  /** The ledger that the jobs are for. */
+  readonly owner?: JobOwner;
   /** Replicas of Redis that must have an event before `enqueue` answers for it. Default 0. */
   readonly replicas?: number;
 }
@@ -81,10 +88,13 @@ export async function openQueues(
   settings: QueueSettings,
   { onQueueNotice, onError }: StoreWatch = {},
 ): Promise<Queues> {
-  const { REDIS_URL, MILLRACE_REDIS_VOLATILE } = urls;
+  const { REDIS_URL, MILLRACE_REDIS_VOLATILE, QUEUE_PREFIX: prefix } = urls;
   const keys = queueKeys(urls);
   if (REDIS_URL !== undefined && CHECKS_REDIS[settings.role]) {
     await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
+  } else if (REDIS_URL !== undefined && settings.role === "dashboard") {
+    // It shows the ledger while Redis is away, and no queue of a Redis that keeps none.
+    await readRedisFacts(REDIS_URL).catch(unlessTopology);
   }
   let lastError: unknown;
   const notify = (notice: QueueNotice) => {
@@ -96,7 +106,7 @@ export async function openQueues(
   const queues =
     REDIS_URL === undefined
       ? await createPostgresQueues({ ...settings, notify, url: await urlOfQueues(urls) })
-      : createRedisQueues({ ...settings, notify, keys, url: REDIS_URL });
+      : createRedisQueues({ ...settings, notify, keys, prefix, url: REDIS_URL });
   const withinMs = FIRST_ANSWER_MS[settings.role];
   if (withinMs === undefined) return queues;
   try {
@@ -106,6 +116,10 @@ export async function openQueues(
     await queues.close();
     throw withReason(error, lastError);
   }
+}
+
+function unlessTopology(error: unknown): void {
+  if (isMillraceError(error) && error.code === "redis_topology") throw error;
 }
 
 /**

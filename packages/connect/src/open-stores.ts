@@ -1,8 +1,25 @@
-import { dedupsBodies, MillraceError, withHint, type Config } from "@millrace/core";
+import {
+  dedupsBodies,
+  isMillraceError,
+  MillraceError,
+  withHint,
+  type Config,
+} from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
-import { connectionsWanted, type QueueRole, type Queues } from "@millrace/queue";
+import {
+  connectionsWanted,
+  type JobOwner,
+  type QueueMark,
+  type QueueRole,
+  type Queues,
+} from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
-import { checkDatabase, retentionFinding, settingFindings } from "./check-database.ts";
+import {
+  checkDatabase,
+  retentionFinding,
+  settingFindings,
+  type Finding,
+} from "./check-database.ts";
 import {
   checkConnections,
   cliConnections,
@@ -15,6 +32,7 @@ import {
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
+import { findJobOwner, QueueClaim, requireIdentity } from "./queue-owner.ts";
 
 export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
   readonly queues: Queues;
@@ -37,7 +55,8 @@ type FullRole = Exclude<QueueRole, "ingress">;
  * Opens the stores of a worker, and tries again while a server is away. `opened` rejects with what
  * waiting does not solve: `migration_needed`, `migration_changed`, `migration_unknown`,
  * `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `too_many_connections`,
- * `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`.
+ * `session_needed`, `redis_topology`, `redis_evicts`, `redis_volatile`, `ledger_moved`,
+ * `queue_in_use`, `queue_key_missing`.
  * @throws `invalid_config` without a `DATABASE_URL`; `queue_key_missing`
  */
 export function openWorker(
@@ -59,17 +78,22 @@ export function openWorker(
 }
 
 /**
- * `opened` rejects at once while a server is away.
+ * Opens the stores of a dashboard, and tries again while Postgres is away.
  * @throws as `openWorker`
  */
 export function openDashboard(
   environment: StoreUrls,
   config: Config,
-  watch: StoreWatch = {},
+  given: StoreWatch = {},
 ): Opening {
+  const watch = withAwayLog(given);
   const postgres = connectRole("dashboard", environment, watch, { max: dashboardConnections });
   const parts = new OpenParts("dashboard", [postgres]);
-  const checked = checkDatabase(postgres.pool, "dashboard");
+  const checked = retryUntilAvailable(() => checkDatabase(postgres.pool, "dashboard"), {
+    signal: parts.signal,
+    isAway: isDatabaseUnavailable,
+    onAway: (error) => watch.onAway?.("ledger", withHint(error)),
+  });
   return parts.opening(openAtOnce({ environment, config, watch, postgres, parts }, checked));
 }
 
@@ -119,8 +143,15 @@ async function openAtOnce(
   await checked;
   // Opening queues on Postgres may write.
   if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
-  const settings = { role: parts.role, sources: Object.keys(config.sources) };
+  const sources = Object.keys(config.sources);
+  const owner: JobOwner = {};
+  const settings = { role: parts.role, sources, owner };
   const queues = await parts.addQueues(await openQueues(environment, settings, watch));
+  if (queues.backend === "redis") {
+    const identity = await postgres.ledger.repair.readIdentity();
+    owner.ledger = identity.ledger;
+    await findJobOwner(queues, sources, identity).catch(unlessInUse);
+  }
   return { pool: postgres.pool, ledger: postgres.ledger, queues };
 }
 
@@ -133,13 +164,39 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
     onAway: (error: unknown) => watch.onAway?.(name, withHint(error)),
   });
   await retryUntilAvailable(() => checkForWorker(connected), waiting("ledger"));
-  const settings = { role: "worker", sources: Object.keys(config.sources) } as const;
+  const signs = queueKeys(environment) !== undefined;
+  const isOnRedis = environment.REDIS_URL !== undefined;
+  const identity = await retryUntilAvailable(
+    () => requireIdentity(ledger.repair, { signs, isOnRedis }),
+    waiting("ledger"),
+  );
+  const sources = Object.keys(config.sources);
+  const settings = { role: "worker", sources, owner: { ledger: identity.ledger } } as const;
   const queues = await parts.addQueues(
     await retryUntilAvailable(() => openQueues(environment, settings, watch), waiting("queue")),
   );
+  const claim = new QueueClaim({
+    ...{ queues, repair: ledger.repair, identity, sources, signs, signal: parts.signal },
+    onTakenOver: (source, was) => watch.onFinding?.(takenOver(source, was)),
+    onLost: (error) => watch.onLost?.(error),
+  });
+  if (isOnRedis) await retryUntilAvailable(() => claim.take(), waiting("queue"));
   const own = ownConnections(environment, [pool, aside?.pool]);
   await retryUntilAvailable(() => reportConnections(postgres, own, watch), waiting("ledger"));
   return { pool, retentionPool: aside?.pool ?? pool, ledger, queues };
+}
+
+/** A dashboard also shows the ledger while Redis is away. */
+function unlessInUse(error: unknown): void {
+  if (isMillraceError(error) && error.code === "queue_in_use") throw error;
+}
+
+function takenOver(source: string, { ledger, untilMs }: QueueMark): Finding {
+  const since = new Date(untilMs).toISOString();
+  return {
+    detail: `the queue of source "${source}" was the ledger ${ledger}'s, whose workers are gone since ${since}`,
+    fix: "Jobs that are for that ledger wait for its workers",
+  };
 }
 
 /** The parts of a role that are open. `close` ends them, also while more are being opened. */

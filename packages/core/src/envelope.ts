@@ -21,6 +21,7 @@ const envelopeSchema = z.object({
   unsigned: z.boolean(),
   // Added without a new version: a worker of an earlier version leaves them out.
   digest: z.string().length(43).optional(),
+  ledger: z.string().optional(),
   kid: z.string().optional(),
   mac: z.string().optional(),
   headers_hash: z.string().optional(),
@@ -34,14 +35,17 @@ interface EnvelopeOptions {
   readonly identityOnly?: boolean;
   /** Sign the job. Without keys it carries no MAC. */
   readonly keys?: QueueKeys | undefined;
+  /** The id of the ledger that the job is for. */
+  readonly ledger?: string | undefined;
 }
 
 export function toEnvelope(event: IncomingEvent, options: EnvelopeOptions = {}): Envelope {
-  const { identityOnly = false, keys } = options;
+  const { identityOnly = false, keys, ledger } = options;
   const headers = identityOnly ? {} : { ...event.headers };
   const identity = identityOf(
     event,
     keys && (identityOnly ? IN_LEDGER : headersHash(JSON.stringify(headers))),
+    ledger,
   );
   const seal = keys && { kid: keys.kid, mac: keys.sign(JSON.stringify(identity)) };
   return { ...identity, ...seal, headers, ...(identityOnly ? {} : bodyOf(event)) };
@@ -61,6 +65,7 @@ const IN_LEDGER = "";
 function identityOf(
   event: EnvelopedEvent,
   hashOfHeaders: string | undefined,
+  ledger: string | undefined,
   v: Envelope["v"] = ENVELOPE_VERSION,
 ) {
   return {
@@ -74,6 +79,7 @@ function identityOf(
     unsigned: event.unsigned,
     digest: event.digest,
     headers_hash: hashOfHeaders,
+    ledger,
   } as const;
 }
 
@@ -90,6 +96,8 @@ export interface ReadEnvelope {
   readonly event: EnvelopedEvent;
   /** Undefined when the MAC is valid, or when there are no keys. */
   readonly mac: MacProblem | undefined;
+  /** The id of the ledger that the job is for; undefined if the job names none. */
+  readonly ledger?: string | undefined;
 }
 
 /**
@@ -100,7 +108,7 @@ export interface ReadEnvelope {
 export function readEnvelope(data: unknown, keys: QueueKeys | undefined): ReadEnvelope {
   const envelope = parseEnvelope(data);
   const event = fromParsed(envelope);
-  return { event, mac: keys && macProblem(envelope, event, keys) };
+  return { event, mac: keys && macProblem(envelope, event, keys), ledger: envelope.ledger };
 }
 
 /** Reads job data back as `readEnvelope` does, without its MAC. */
@@ -126,7 +134,7 @@ function parseEnvelope(data: unknown): Envelope {
 }
 
 function macProblem(
-  { v, kid, mac, headers_hash, headers, body }: Envelope,
+  { v, kid, mac, headers_hash, headers, body, ledger }: Envelope,
   event: EnvelopedEvent,
   keys: QueueKeys,
 ): MacProblem | undefined {
@@ -134,7 +142,7 @@ function macProblem(
   // A stripped job has neither body nor headers, and keeps both hashes.
   const hasHeaders = body !== undefined || Object.keys(headers).length > 0;
   if (hasHeaders && headersHash(JSON.stringify(headers)) !== headers_hash) return "wrong";
-  const text = JSON.stringify(identityOf(event, headers_hash, v));
+  const text = JSON.stringify(identityOf(event, headers_hash, ledger, v));
   return keys.verify(text, { kid, mac }) ? undefined : "wrong";
 }
 

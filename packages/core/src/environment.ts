@@ -74,6 +74,11 @@ export const environmentSchema = z.object({
       message: "each key must be 32 bytes as hex or base64, such as `openssl rand -hex 32` prints",
     })
     .optional(),
+  /** Begins the names of the queues' keys on Redis, the same for every role of a ledger. */
+  QUEUE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, "must be 1 to 40 letters, digits, underscores, and hyphens")
+    .default("bull"),
   INGRESS_PORT: port(3000),
   DASHBOARD_PORT: port(3001),
   WORKER_PORT: port(3002),

@@ -54,6 +54,7 @@ export const ERROR_CODES = {
     meaning:
       "The job has no valid MAC, so Millrace may not have written it, and the ledger does not know its event.",
   },
+  foreign_job: { meaning: "The job is for another ledger, whose workers run it." },
   body_hash_mismatch: { meaning: "The job's body does not match the hash of the verified body." },
   body_missing: {
     status: 410,
@@ -142,6 +143,17 @@ export const ERROR_CODES = {
   queue_key_missing: {
     meaning:
       "Redis is on another machine, and MILLRACE_QUEUE_KEY is not set, so jobs are not signed.",
+  },
+  queue_in_use: {
+    meaning:
+      "Workers of another database run the jobs of this queue on Redis. Give each database a Redis or a QUEUE_PREFIX of its own.",
+  },
+  queue_unclaimed: {
+    meaning: "No worker has marked the queue on Redis, so an ingress cannot know its ledger.",
+  },
+  ledger_moved: {
+    meaning:
+      "The ledger is on another database than the one that its workers ran on: it was restored or copied.",
   },
   redis_evicts: { meaning: "Redis may evict jobs: maxmemory-policy is not noeviction." },
   redis_volatile: { meaning: "Redis keeps nothing on disk: it has no append-only file (AOF)." },

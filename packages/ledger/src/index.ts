@@ -28,7 +28,6 @@ export type { RepeatedDelivery } from "./intake/deliveries.ts";
 export type { NotedRefusals, Refusals } from "./intake/refusals.ts";
 export type { EmitTarget } from "./claims/emit.ts";
 export { isDatabaseUnavailable, messageOf } from "./connection/database-errors.ts";
-export type { ConflictingDelivery } from "./intake/note-conflicts.ts";
 export type { FirstAttemptEnd, FirstWork } from "./claims/attempt-first.ts";
 export type { GroupUnit, GroupTrouble, MemberEnd, UnitEnd } from "./claims/attempt-group.ts";
 export { BODY_BYTES_SHOWN, type EventRecord } from "./reads/find-event.ts";
@@ -55,5 +54,6 @@ export { attempts, bodies, conflicts, events, millrace, steps } from "./schema/s
 export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";
 export type { ServerEpoch } from "./repair/server-epoch.ts";
+export type { LedgerIdentity } from "./repair/identity.ts";
 export { isDataError, SQLSTATE, sqlStateOf } from "./connection/sqlstate.ts";
 export { transaction } from "./connection/transaction.ts";

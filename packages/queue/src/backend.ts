@@ -1,5 +1,6 @@
 import type { IncomingEvent, QueueKeys, StoreResult } from "@millrace/core";
 import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
+import type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { FinishedFrom, Forgotten, JobCounts, QueueRisk } from "./queues.ts";
 
@@ -53,6 +54,8 @@ export interface Backend {
   readonly name: "redis" | "postgres";
   /** Sign the jobs. Undefined where jobs are taken at their word: on Postgres, or without a key. */
   readonly keys: QueueKeys | undefined;
+  /** The ledger that jobs are for. Empty on Postgres, where both are in one database. */
+  readonly owner: JobOwner;
   serverOf(queue: Queue): QueueServer;
   createQueue(name: string): Queue;
   createWorker(
@@ -79,6 +82,11 @@ export interface Backend {
   ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;
   writeLedgerMark(queue: Queue, mark: string): Promise<void>;
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
+  /** Undefined on Postgres, whose queues no other ledger can have. */
+  readonly marks?: {
+    read(queue: Queue): Promise<QueueMark | undefined>;
+    take(queue: Queue, claim: OwnerClaim): Promise<TakenMark>;
+  };
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
   close(): Promise<void>;
@@ -97,4 +105,5 @@ export type QueueQueries = Pick<
   | "ledgerMarks"
   | "writeLedgerMark"
   | "forgotten"
+  | "marks"
 >;

@@ -1,13 +1,7 @@
-import {
-  isMillraceError,
-  readEnvelope,
-  type EventKey,
-  type QueueKeys,
-  type ReadEnvelope,
-} from "@millrace/core";
+import { isMillraceError, readEnvelope, type EventKey, type ReadEnvelope } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
 import type { Backend, FinishedSnapshot, JobSnapshot } from "./backend.ts";
-import { addedAt, endedRunName, isJobOf, jobId, runName } from "./names.ts";
+import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./names.ts";
 import type {
   FinishedFrom,
   FinishedJob,
@@ -35,6 +29,8 @@ type Inspection = Pick<
   | "ledgerMarks"
   | "writeLedgerMark"
   | "forgotten"
+  | "readMark"
+  | "takeMark"
   | "removeCompleted"
 >;
 
@@ -61,7 +57,7 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
         queue.getJobState(id),
       ]);
       if (job === "unreadable") return toUnreadable(id, state);
-      return job === undefined ? undefined : toFound(key.source, job, state, backend.keys);
+      return job === undefined ? undefined : toFound(key.source, job, state, backend);
     },
     retryJob: async (key) => {
       const result = await runAgain(backend, queueOf(key.source), key, "failed");
@@ -91,7 +87,7 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     finishedJobs: async (source, state, from = { atMs: 0, skip: 0 }, pageMax = PAGE_MAX) => {
       const jobs = await backend.finished(queueOf(source), { state, from, limit: pageMax });
       const next = jobs.length < pageMax ? undefined : nextPage(from, jobs);
-      return { jobs: jobs.map((job) => toFinished(source, job, backend.keys)), next };
+      return { jobs: jobs.map((job) => toFinished(source, job, backend)), next };
     },
     removeCompleted: (keepMs, signal) => removeOld([...queues.values()], keepMs, signal),
     epochs: (sources) => backend.epochs(queuesOf(sources)),
@@ -99,6 +95,8 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     ledgerMarks: (sources) => backend.ledgerMarks(queuesOf(sources)),
     writeLedgerMark: (source, mark) => backend.writeLedgerMark(queueOf(source), mark),
     forgotten: (source, sinceMs) => backend.forgotten(queueOf(source), sinceMs),
+    readMark: async (source) => await backend.marks?.read(queueOf(source)),
+    takeMark: async (source, claim) => await backend.marks?.take(queueOf(source), claim),
   };
 }
 
@@ -167,8 +165,8 @@ function toUnreadable(id: string, state: string): FoundJob {
   };
 }
 
-function toFound(source: string, job: Job, state: string, keys: QueueKeys | undefined): FoundJob {
-  const found = read(() => job.data, keys);
+function toFound(source: string, job: Job, state: string, backend: Trusts): FoundJob {
+  const found = read(() => job.data, backend);
   const isOwn = found.event === undefined || isJobOf(found.event, source, job.id);
   const { event, mac } = isOwn ? found : OF_ANOTHER_JOB;
   return {
@@ -205,9 +203,13 @@ type Unreadable = {
   readonly problem: JobProblem;
 };
 
-function read(readData: () => unknown, keys: QueueKeys | undefined): ReadEnvelope | Unreadable {
+type Trusts = Pick<Backend, "keys" | "owner">;
+
+function read(readData: () => unknown, { keys, owner }: Trusts): ReadEnvelope | Unreadable {
   try {
-    return readEnvelope(readData(), keys);
+    const found = readEnvelope(readData(), keys);
+    if (!isForeign(found.ledger, owner)) return found;
+    return unreadable("Cannot read job data: it is for another ledger", "foreign_job");
   } catch (error) {
     return isMillraceError(error)
       ? unreadable(error.message, error.code)
@@ -253,12 +255,8 @@ function toEnd(job: JobSnapshot): JobEnd {
   return { finishedAtMs, failedReason, run };
 }
 
-function toFinished(
-  source: string,
-  job: FinishedSnapshot,
-  keys: QueueKeys | undefined,
-): FinishedJob {
-  const found = read(() => JSON.parse(job.data), keys);
+function toFinished(source: string, job: FinishedSnapshot, backend: Trusts): FinishedJob {
+  const found = read(() => JSON.parse(job.data), backend);
   const { event } = found;
   const isOwn = event === undefined || isJobOf(event, source, job.id);
   return { ...toEnd(job), jobId: job.id, ...(isOwn ? found : OF_ANOTHER_JOB) };

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { TIME_MAX_MS, type EventKey } from "@millrace/core";
 import type { Job } from "bullmq";
+import type { JobOwner } from "./queue-owner.ts";
 
 const QUEUE_PREFIX = "millrace-";
 
@@ -28,6 +29,11 @@ export function jobId(eventId: string, generation: number): string {
 /** True for a job of this event: job data with its MAC can be copied into another job. */
 export function isJobOf(event: EventKey, source: string, id: string | undefined): boolean {
   return event.source === source && jobId(event.eventId, event.generation) === id;
+}
+
+/** True for a job that another ledger's ingress added. A job without a ledger is anyone's. */
+export function isForeign(ledger: string | undefined, owner: JobOwner): boolean {
+  return ledger !== undefined && owner.ledger !== undefined && ledger !== owner.ledger;
 }
 
 function isSafe(eventId: string): boolean {

@@ -75,6 +75,7 @@ async function createPostgresBackend(
   return {
     name: "postgres",
     keys: undefined,
+    owner: {},
     serverOf: () => server,
     createQueue: (name) => new Queue(name, { connection: {}, streams: STREAMS }, shared),
     createWorker: (name, processor, options) =>

@@ -14,8 +14,9 @@ import {
 } from "@millrace/core";
 import { UnrecoverableError, type Job } from "bullmq";
 import { JOB_OPTIONS } from "./job-options.ts";
-import { addedAt, jobId, keepingName, runName } from "./names.ts";
+import { addedAt, isForeign, jobId, keepingName, runName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
+import type { JobOwner } from "./queue-owner.ts";
 import type { WorkOptions } from "./queues.ts";
 
 interface ProcessDeps {
@@ -23,6 +24,7 @@ interface ProcessDeps {
   readonly runs: Runs;
   readonly run: WorkOptions["run"];
   readonly keys: QueueKeys | undefined;
+  readonly owner: JobOwner;
   readonly stripsCompleted: boolean;
   readonly notify: Notify;
   readonly reportError: ReportError;
@@ -32,6 +34,8 @@ interface ProcessDeps {
 const LATER_VERSION_DELAY_MS = 30_000;
 /** Milliseconds for which a job of a later version is tried again. */
 const LATER_VERSION_MAX_MS = 86_400_000;
+/** Milliseconds until another ledger's job is looked at again: by then its own workers may run. */
+const FOREIGN_DELAY_MS = 15_000;
 /** An error of `run` is a fault of Millrace or of the process; an immediate retry repeats it. */
 const UNEXPECTED_DELAY_MS = 5_000;
 /** For what BullMQ itself throws about a job, such as a lost lock. */
@@ -95,6 +99,11 @@ function checkEvent(deps: ProcessDeps, job: Job): ReadEnvelope {
       throw new RetryJobError(job, LATER_VERSION_DELAY_MS, reason);
     }
     throw new UnrecoverableError(reason);
+  }
+  if (isForeign(read.ledger, deps.owner)) {
+    refuse("foreign_job");
+    const reason = failedReason("foreign_job", `the job is for the ledger ${read.ledger}`);
+    throw new RetryJobError(job, FOREIGN_DELAY_MS, reason);
   }
   const problem = mismatch(deps.source, job, read.event);
   if (problem === undefined) return read;

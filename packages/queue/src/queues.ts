@@ -12,6 +12,7 @@ import type {
   WorkerConfig,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
+import type { OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 
 export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
 
@@ -58,6 +59,10 @@ export interface Queues {
   writeLedgerMark(source: string, mark: string): Promise<void>;
   /** Counts jobs that completed since a time and that the queue, on Redis, no longer has. */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
+  /** The mark of the ledger whose workers run a queue on Redis; undefined without one. */
+  readMark(source: string): Promise<QueueMark | undefined>;
+  /** Marks a queue on Redis as a ledger's, unless another's is live; undefined on Postgres. */
+  takeMark(source: string, claim: OwnerClaim): Promise<TakenMark | undefined>;
   /**
    * Some at a time; returns how many. A queue removes old jobs by itself only as others complete.
    */

@@ -11,6 +11,7 @@ import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
 import { STREAMS } from "./job-options.ts";
 import { createErrorReporter, type Notify } from "./notices.ts";
 import type { QueueRole, Queues } from "./queues.ts";
+import type { JobOwner } from "./queue-owner.ts";
 import { createRedisClients, type RedisClients } from "./redis-clients.ts";
 import { createDurabilityWatch, type DurabilityWatch } from "./redis-durability.ts";
 import { createRedisQueries } from "./redis-queries.ts";
@@ -23,6 +24,10 @@ export interface RedisQueuesOptions {
   readonly enqueueTimeoutMs?: number;
   /** Sign jobs and check them. Default: jobs are taken at their word. */
   readonly keys?: QueueKeys | undefined;
+  /** Begins the names of all keys. Default `bull`, which is BullMQ's. */
+  readonly prefix?: string | undefined;
+  /** The ledger that the jobs are for. Its id is in each job, and workers run no other's. */
+  readonly owner?: JobOwner;
   /** Replicas that must have an event before `enqueue` answers for it. Default 0. */
   readonly replicas?: number;
 }
@@ -44,7 +49,7 @@ export function createRedisQueues(options: RedisQueuesOptions): Queues {
   });
   const replicaTimeoutMs = Math.max(1, Math.floor(enqueueTimeoutMs * REPLICA_SHARE));
   const durability = createDurabilityWatch(clients.producer, { replicas, replicaTimeoutMs });
-  const backend = createRedisBackend(clients, options.keys, durability);
+  const backend = createRedisBackend(clients, options, durability);
   return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
 }
 
@@ -53,10 +58,11 @@ const SERVER_FAULT =
 
 function createRedisBackend(
   clients: RedisClients,
-  keys: QueueKeys | undefined,
+  { keys, prefix, owner = {} }: Pick<RedisQueuesOptions, "keys" | "prefix" | "owner">,
   durability: DurabilityWatch,
 ): Backend {
   const { producer } = clients;
+  const named = { streams: STREAMS, ...(prefix === undefined ? {} : { prefix }) };
   const queries = createRedisQueries(producer);
   const server: QueueServer = {
     unready: () =>
@@ -69,15 +75,16 @@ function createRedisBackend(
   return {
     name: "redis",
     keys,
+    owner,
     serverOf: () => server,
-    createQueue: (name) => new Queue(name, { connection: producer, streams: STREAMS }),
+    createQueue: (name) => new Queue(name, { ...named, connection: producer }),
     createWorker: (name, processor, options) => {
       const connection = clients.worker();
       defineFetching(connection);
-      const worker = new Worker(name, processor, { ...options, connection });
+      const worker = new Worker(name, processor, { ...options, ...named, connection });
       return makeReadable(finishTogether(worker, connection), connection);
     },
-    add: createRedisAdd(producer, keys, queries.snapshots),
+    add: createRedisAdd(producer, { keys, owner }, queries.snapshots),
     isPoison: (error) =>
       error instanceof Error && error.name === "ReplyError" && !SERVER_FAULT.test(error.message),
     ...queries,

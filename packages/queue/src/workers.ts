@@ -2,7 +2,7 @@ import { MillraceError, readEnvelope, settlesWithin, type SourcePolicy } from "@
 import type { Job, Worker, WorkerOptions } from "bullmq";
 import type { Backend } from "./backend.ts";
 import { completedToKeep, KEEP_COMPLETED_BYTES, KEEP_COMPLETED_MS } from "./job-options.ts";
-import { addedAt, endedRunName, isJobOf, queueName } from "./names.ts";
+import { addedAt, endedRunName, isForeign, isJobOf, queueName } from "./names.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createJobProcessor, retryDelay } from "./process-job.ts";
 import type { WorkOptions, Workers } from "./queues.ts";
@@ -46,12 +46,12 @@ export function startWorkers(deps: Deps): Workers {
 
 function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
   const { notify, reportError, options } = deps;
-  const { keys } = deps.backend;
+  const { keys, owner } = deps.backend;
   const { run, keepCompletedMs = KEEP_COMPLETED_MS } = options;
   const { keepCompletedBytes = KEEP_COMPLETED_BYTES } = options;
   const stripsCompleted = keepCompletedMs > 0 && options.keepsBodies?.(source) === false;
   const jobs = createJobProcessor({
-    ...{ source, runs, run, keys, stripsCompleted },
+    ...{ source, runs, run, keys, owner, stripsCompleted },
     ...{ notify, reportError },
   });
   const concurrency = () => options.concurrency(source);
@@ -114,7 +114,7 @@ async function abandonJob(deps: Deps, source: string, job: Job, reason: string):
   const { timestamp, attemptsMade } = job;
   try {
     const read = readEnvelope(job.data, deps.backend.keys);
-    if (!isJobOf(read.event, source, job.id)) {
+    if (isForeign(read.ledger, deps.backend.owner) || !isJobOf(read.event, source, job.id)) {
       throw new MillraceError("invalid_envelope", "Cannot fail its event: it is of another job");
     }
     const eventJob = {

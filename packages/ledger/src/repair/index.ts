@@ -1,5 +1,6 @@
 import { abandonEvent } from "../claims/abandon-event.ts";
 import { findGivenUpJobs } from "../people/give-up.ts";
+import { adoptLedger, keepIdentity, readIdentity } from "./identity.ts";
 import { ledgerStatuses } from "./ledger-status.ts";
 import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
 import { pendingPage } from "./pending-page.ts";
@@ -16,5 +17,8 @@ export const repair = {
   writeEpochs,
   countPass,
   serverEpoch,
+  readIdentity,
+  keepIdentity,
+  adoptLedger,
   findGivenUpJobs,
 };

@@ -8,6 +8,7 @@ type Right = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[]>>>> = {
   ingress: {
     migrations: ["SELECT"],
+    identity: ["SELECT"],
     events: ["SELECT", "INSERT", "UPDATE"],
     bodies: ["SELECT", "INSERT"],
     conflicts: ["SELECT", "INSERT", "UPDATE"],
@@ -16,6 +17,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
   },
   worker: {
     migrations: ["SELECT"],
+    identity: ["SELECT", "UPDATE"],
     events: ["SELECT", "INSERT", "UPDATE"],
     bodies: ["SELECT", "INSERT"],
     attempts: ["SELECT", "INSERT"],
@@ -38,6 +40,7 @@ const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[
   },
   dashboard: {
     migrations: ["SELECT"],
+    identity: ["SELECT"],
     events: ["SELECT", "INSERT", "UPDATE"],
     bodies: ["SELECT"],
     attempts: ["SELECT"],

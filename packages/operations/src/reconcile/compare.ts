@@ -153,7 +153,7 @@ function findUnreadable(job: FinishedJob, walk: FinishedWalk): UnreadableJob[] {
   if (problem === undefined) return [];
   // A job of a later version is for its own reconciler, unless this version gave it up.
   const isOfLaterBuild = problem.code === LATER && failedReason?.startsWith(LATER) !== true;
-  return isOfLaterBuild ? [] : [unreadable(job, walk, problem)];
+  return isOfLaterBuild || problem.code === "foreign_job" ? [] : [unreadable(job, walk, problem)];
 }
 
 const LATER = "unknown_envelope_version";

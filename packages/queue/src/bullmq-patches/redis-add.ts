@@ -1,4 +1,4 @@
-import { stringifyEnvelope, toEnvelope, type QueueKeys, type StoreResult } from "@millrace/core";
+import { stringifyEnvelope, toEnvelope, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
@@ -15,7 +15,7 @@ const CHUNK = 250;
 /** @throws when another BullMQ is installed than the tested one */
 export function createRedisAdd(
   client: Redis,
-  queueKeys: QueueKeys | undefined,
+  { keys: queueKeys, owner }: Pick<Backend, "keys" | "owner">,
   snapshots: Backend["snapshots"],
 ): Backend["add"] {
   requireKnownBullmq();
@@ -30,7 +30,7 @@ export function createRedisAdd(
           id,
           event.type,
           event.bodyHash,
-          stringifyEnvelope(toEnvelope(event, { identityOnly, keys: queueKeys })),
+          stringifyEnvelope(toEnvelope(event, { identityOnly, keys: queueKeys, ...owner })),
         );
       }
       answers.push(...((await script.run(client, keys, args, onSent)) as unknown[]));
@@ -44,7 +44,7 @@ export function createRedisAdd(
     const known = await snapshots(queue, ids);
     await queue.addBulk(
       jobs.map(({ id, event, delayMs }) => {
-        const data = toEnvelope(event, { identityOnly, keys: queueKeys });
+        const data = toEnvelope(event, { identityOnly, keys: queueKeys, ...owner });
         return { name: event.type, data, opts: jobOptions(id, delayMs) };
       }),
     );

@@ -1,0 +1,136 @@
+import { readFile } from "node:fs/promises";
+import { findJobOwner, openLedger } from "@millrace/connect";
+import { MillraceError } from "@millrace/core";
+import type { LedgerIdentity } from "@millrace/ledger";
+import { isSameDatabase, type Queues } from "@millrace/queue";
+import { loadConfig } from "@millrace/service";
+import type { Command } from "commander";
+import { type CliContext, readSettings } from "../context.ts";
+import { choice } from "../parse-option.ts";
+import { findStores, withQueues } from "../stores.ts";
+
+const RESTORED_HELP = `
+After the database was restored from a dump, moved to another server, or upgraded with pg_upgrade:
+workers start on it again as the same ledger. Stop the workers of the other database first.
+
+Example:
+  $ millrace restored`;
+
+const ADOPT_HELP = `
+After the database was copied, for staging or for a test: gives the copy an id of its own, so that
+its workers can start while those of the original run. Give the copy's roles their own Redis, or their
+own QUEUE_PREFIX. Pending events are failed (given_up) with "hold", because the original runs them too;
+\`millrace retry\` runs them here. With "run", workers run them here as well.
+
+Examples:
+  $ QUEUE_PREFIX=staging millrace adopt
+  $ QUEUE_PREFIX=staging millrace adopt --pending run`;
+
+const ACL_HELP = `
+Prints the users of infra/redis/users.acl with the keys of QUEUE_PREFIX.
+
+Example:
+  $ QUEUE_PREFIX=staging millrace acl > users.acl`;
+
+export function addCommands(program: Command, context: CliContext): void {
+  program
+    .command("restored")
+    .description("continue on a database that was restored or moved")
+    .addHelpText("after", RESTORED_HELP)
+    .action(() => runRestored(context));
+  program
+    .command("adopt")
+    .description("make a copied database a ledger of its own")
+    .addOption(
+      choice("--pending <action>", "hold (default) or run", ["hold", "run"]).default("hold"),
+    )
+    .addHelpText("after", ADOPT_HELP)
+    .action(({ pending }: { pending: "hold" | "run" }) => runAdopt(context, pending));
+  program
+    .command("acl")
+    .description("print the users of Redis for QUEUE_PREFIX")
+    .addHelpText("after", ACL_HELP)
+    .action(() => printAcl(context));
+}
+
+async function runRestored(context: CliContext): Promise<void> {
+  await onCopy(context, async ({ identity, repair, queues, sources }) => {
+    if (queues.backend === "redis") await findJobOwner(queues, sources, identity);
+    await repair.keepIdentity(identity, { signs: false });
+    context.stdout.write(`restored: workers of the ledger ${identity.ledger} can start here\n`);
+  });
+}
+
+async function runAdopt(context: CliContext, pending: "hold" | "run"): Promise<void> {
+  await onCopy(context, async ({ identity, repair, queues, sources }) => {
+    const holdPending = pending === "hold";
+    if (queues.backend === "redis") await requireNoJobs(queues, sources, identity);
+    const { ledger, held } = await repair.adoptLedger(identity, { holdPending });
+    // The queue on Postgres was copied with its jobs.
+    if (holdPending && queues.backend === "postgres") {
+      await Promise.all(
+        [...queues.queues.values()].map((queue) => queue.obliterate({ force: true })),
+      );
+    }
+    const told = holdPending ? `; ${held} pending events are failed (given_up)` : "";
+    context.stdout.write(`adopted: this is the ledger ${ledger} now${told}\n`);
+  });
+}
+
+/** @throws `invalid_request` on the database that the workers ran on */
+async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>): Promise<void> {
+  const settings = readSettings(context);
+  const { config } = await loadConfig(settings.configPath);
+  const stores = await findStores(settings);
+  const sources = Object.keys(config.sources);
+  const { ledger, close } = await openLedger(stores.databaseUrl);
+  try {
+    const identity = await ledger.repair.readIdentity();
+    if (identity.ranOn === undefined || isSameDatabase(identity.ranOn, identity)) {
+      throw new MillraceError(
+        "invalid_request",
+        `Nothing to do: the ledger ${identity.ledger} is on the database that its workers ran on`,
+      );
+    }
+    await withQueues(stores, sources, (queues) =>
+      work({ identity, queues, sources, repair: ledger.repair }),
+    );
+  } finally {
+    await close();
+  }
+}
+
+interface Copy {
+  readonly identity: LedgerIdentity;
+  readonly queues: Queues;
+  readonly sources: readonly string[];
+  readonly repair: Awaited<ReturnType<typeof openLedger>>["ledger"]["repair"];
+}
+
+/** @throws `queue_in_use` */
+async function requireNoJobs(
+  queues: Queues,
+  sources: readonly string[],
+  { ledger }: LedgerIdentity,
+): Promise<void> {
+  const counts = await queues.counts();
+  for (const source of sources) {
+    const mark = await queues.readMark(source);
+    const { waiting = 0, active = 0, delayed = 0 } = counts.get(source) ?? {};
+    const jobs = waiting + active + delayed;
+    if (mark?.ledger !== ledger || (!mark.isLive && jobs === 0)) continue;
+    throw new MillraceError(
+      "queue_in_use",
+      `Cannot adopt the ledger: the queue of source "${source}" is the original's and has ${jobs} jobs. ` +
+        "Set another QUEUE_PREFIX or REDIS_URL for this copy",
+    );
+  }
+}
+
+const USERS = new URL("../../../../infra/redis/users.acl", import.meta.url);
+
+async function printAcl(context: CliContext): Promise<void> {
+  const { QUEUE_PREFIX: prefix } = readSettings(context).environment;
+  const users = await readFile(USERS, "utf8");
+  context.stdout.write(users.replaceAll("~bull:", `~${prefix}:`));
+}

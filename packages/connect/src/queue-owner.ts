@@ -1,0 +1,197 @@
+import { isMillraceError, MillraceError, wait } from "@millrace/core";
+import type { Ledger, LedgerIdentity } from "@millrace/ledger";
+import { isSameDatabase, type QueueMark, type Queues } from "@millrace/queue";
+
+/** Milliseconds between renewals of the marks, a sixth of the time for which they hold. */
+const RENEW_INTERVAL_MS = 5_000;
+const LOOK_INTERVAL_MS = 1_000;
+
+type OwnedQueues = Pick<Queues, "readMark" | "takeMark" | "ping">;
+type Repair = Pick<Ledger["repair"], "readIdentity" | "keepIdentity">;
+
+/**
+ * Reads which ledger this is, and writes down on which database its workers run.
+ * @throws `ledger_moved` on a copy; `queue_key_missing` without a key where jobs are signed
+ */
+export async function requireIdentity(
+  repair: Repair,
+  { signs, isOnRedis }: { readonly signs: boolean; readonly isOnRedis: boolean },
+): Promise<LedgerIdentity> {
+  const identity = await repair.readIdentity();
+  const { ranOn } = identity;
+  if (ranOn !== undefined && !isSameDatabase(ranOn, identity)) throw moved();
+  requireKey(identity, { signs, isOnRedis });
+  await repair.keepIdentity(identity, { signs });
+  return identity;
+}
+
+function moved(): MillraceError {
+  return new MillraceError(
+    "ledger_moved",
+    "Cannot start the worker: the ledger is on another database than its workers ran on, so it was restored or copied. " +
+      "If this database takes the other's place, run `millrace restored`; if the other one goes on, run `millrace adopt`",
+  );
+}
+
+function requireKey(
+  { signedSinceMs }: LedgerIdentity,
+  { signs, isOnRedis }: { readonly signs: boolean; readonly isOnRedis: boolean },
+): void {
+  if (signedSinceMs === undefined || signs || !isOnRedis) return;
+  const since = new Date(signedSinceMs).toISOString();
+  throw new MillraceError(
+    "queue_key_missing",
+    `Cannot run jobs: workers of this ledger sign them since ${since}, and MILLRACE_QUEUE_KEY is not set here`,
+  );
+}
+
+export interface QueueClaimOptions {
+  readonly queues: OwnedQueues;
+  readonly repair: Pick<Repair, "readIdentity">;
+  readonly identity: LedgerIdentity;
+  readonly sources: readonly string[];
+  readonly signs: boolean;
+  readonly signal: AbortSignal;
+  /** Called for a queue that was another ledger's until its workers were gone. */
+  readonly onTakenOver: (source: string, was: QueueMark) => void;
+  /** Called once, when this process may run no more jobs. */
+  readonly onLost: (error: MillraceError) => void;
+}
+
+/** Keeps the queues on Redis marked as those of this ledger, while a worker runs. */
+export class QueueClaim {
+  readonly #options: QueueClaimOptions;
+  readonly #held = new Map<string, QueueMark>();
+  #identity: LedgerIdentity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: QueueClaimOptions) {
+    this.#options = options;
+    this.#identity = options.identity;
+  }
+
+  /**
+   * Takes every queue. Waits for a mark of another database to end, at most 30 seconds.
+   * @throws `queue_in_use` when workers of another database renew a mark
+   */
+  async take(): Promise<void> {
+    const { sources, signal, queues } = this.#options;
+    await queues.ping();
+    await Promise.all(sources.map((source) => this.#takeFirst(source)));
+    this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS).unref();
+    signal.addEventListener("abort", () => clearInterval(this.#timer), { once: true });
+  }
+
+  async #takeFirst(source: string): Promise<void> {
+    const { queues, signal, onTakenOver } = this.#options;
+    await this.#refuseTwin(source);
+    let first: QueueMark | undefined;
+    for (;;) {
+      const taken = await queues.takeMark(source, this.#identity);
+      if (taken === undefined) return;
+      const { was } = taken;
+      if (taken.kind === "taken") {
+        this.#held.set(source, taken.mark);
+        if (was !== undefined) onTakenOver(source, was);
+        return;
+      }
+      first ??= taken.was;
+      if (taken.was.untilMs > first.untilMs) throw inUse(source, taken.was, this.#identity);
+      await wait(LOOK_INTERVAL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /**
+   * A copy of the server's folder has the same names. Only the time at which it started differs,
+   * as it does after a restart, until our workers have renewed the mark. The first renewal may
+   * have begun before the restart; the second did not.
+   */
+  async #refuseTwin(source: string): Promise<void> {
+    const { queues, repair, signal } = this.#options;
+    let renewals = -1;
+    let untilMs = 0;
+    for (let lookedMs = 0; lookedMs <= RENEW_INTERVAL_MS; lookedMs += LOOK_INTERVAL_MS) {
+      const mark = await queues.readMark(source);
+      if (mark?.isLive !== true || !isOurs(mark, this.#identity)) return;
+      if (mark.untilMs > untilMs) {
+        [renewals, untilMs, lookedMs] = [renewals + 1, mark.untilMs, 0];
+        this.#identity = await repair.readIdentity();
+        if ([0, startOf(this.#identity)].includes(mark.startedAtMs)) return;
+        if (renewals === 2) throw inUse(source, mark, this.#identity);
+      }
+      await wait(LOOK_INTERVAL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { sources, queues, repair, signs, onLost } = this.#options;
+    try {
+      // While Postgres is away, it may be starting again.
+      const known = await repair
+        .readIdentity()
+        .catch(() => ({ ...this.#identity, startedAtMs: 0 }));
+      requireKey(known, { signs, isOnRedis: true });
+      const isMoved = known.ranOn !== undefined && !isSameDatabase(known.ranOn, known);
+      if (isMoved || known.ledger !== this.#identity.ledger) throw moved();
+      this.#identity = known;
+      for (const source of sources) {
+        const taken = await queues.takeMark(source, { ...known, held: this.#held.get(source) });
+        if (taken?.kind === "refused") throw inUse(source, taken.was, known);
+        if (taken !== undefined) this.#held.set(source, taken.mark);
+      }
+    } catch (error) {
+      if (!isMillraceError(error) || !LOSSES.has(error.code)) return;
+      clearInterval(this.#timer);
+      onLost(error);
+    }
+  }
+}
+
+const LOSSES: ReadonlySet<string> = new Set(["queue_in_use", "ledger_moved", "queue_key_missing"]);
+
+const startOf = ({ startedAtMs }: LedgerIdentity): number => Math.round(startedAtMs);
+
+function isOurs(mark: QueueMark, identity: LedgerIdentity): boolean {
+  return mark.ledger === identity.ledger && isSameDatabase(mark, identity);
+}
+
+function inUse(source: string, mark: QueueMark, own: LedgerIdentity | undefined): MillraceError {
+  const { ledger, systemId, oid } = mark;
+  const theirs = `workers of the ledger ${ledger} (database ${systemId}/${oid})`;
+  const ours = own && `; this ledger is ${own.ledger} (database ${own.systemId}/${own.oid})`;
+  return new MillraceError(
+    "queue_in_use",
+    `Cannot use the queue of source "${source}": ${theirs} run its jobs${ours ?? ""}. ` +
+      "Set another QUEUE_PREFIX for the roles of one of them, or stop its workers and wait 30 s",
+  );
+}
+
+/**
+ * Finds the ledger that a process' jobs are for: its own, or without a database the one that the
+ * queues are marked with.
+ * @throws `queue_in_use`, `queue_unclaimed`, `redis_unreachable`
+ */
+export async function findJobOwner(
+  queues: OwnedQueues,
+  sources: readonly string[],
+  own: LedgerIdentity | undefined,
+): Promise<string | undefined> {
+  const found = new Map<string, QueueMark>();
+  await queues.ping();
+  for (const source of sources) {
+    const mark = await queues.readMark(source);
+    if (mark === undefined) continue;
+    if (own !== undefined && mark.isLive && !isOurs(mark, own)) throw inUse(source, mark, own);
+    found.set(mark.ledger, mark);
+    if (own === undefined && found.size > 1) throw inUse(source, mark, own);
+  }
+  const [ledger] = found.keys();
+  if (own !== undefined || ledger !== undefined) return own?.ledger ?? ledger;
+  throw new MillraceError(
+    "queue_unclaimed",
+    "Cannot use the queue: no worker has marked it yet, so this ingress cannot know its ledger. " +
+      "Start a worker on this Redis, or set DATABASE_URL",
+  );
+}

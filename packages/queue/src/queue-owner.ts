@@ -1,0 +1,122 @@
+import type { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { createRedisScript, replyError, unlessWrongType } from "./bullmq-patches/redis-script.ts";
+
+/** The ledger that a process' jobs are for. `ledger` is set when the process has found it out. */
+export interface JobOwner {
+  ledger?: string | undefined;
+}
+
+/** A database, as its server names it. */
+export interface DatabaseName {
+  /** The cluster's system identifier; empty where this login or server does not show it. */
+  readonly systemId: string;
+  readonly oid: string;
+}
+
+/** The mark in a queue: the ledger whose workers run its jobs. Times by the clock of Redis. */
+export interface QueueMark extends DatabaseName {
+  readonly ledger: string;
+  /** When Postgres started: two copies of one folder have two times. */
+  readonly startedAtMs: number;
+  /** Since when the queue is this ledger's. */
+  readonly sinceMs: number;
+  /** Until when no other ledger may take the queue. */
+  readonly untilMs: number;
+  readonly isLive: boolean;
+}
+
+export interface OwnerClaim extends DatabaseName {
+  readonly ledger: string;
+  readonly startedAtMs: number;
+  /** The mark that this process wrote last, which another ledger cannot have outlived. */
+  readonly held?: Pick<QueueMark, "sinceMs" | "untilMs"> | undefined;
+}
+
+/** `was` is another ledger's mark: it is live, or it was taken over. */
+export type TakenMark =
+  | { readonly kind: "taken"; readonly mark: QueueMark; readonly was: QueueMark | undefined }
+  | { readonly kind: "refused"; readonly was: QueueMark };
+
+/** Milliseconds for which a mark holds without a worker that renews it. */
+const LEASE_MS = 30_000;
+
+/** The field of a queue's `meta` with its mark: ledger, system id, oid, three times. */
+const FIELD = "millrace:owner";
+const NOT_SHOWN = "-";
+
+/**
+ * Takes a queue that has no mark, has ours, or has one whose time is over. A mark that was lost
+ * is written again as it was. Of two ledgers that both hold the queue, because its mark was lost
+ * between them, the one that had it first keeps it. A mark that ends later than any can was
+ * edited, or the clock was set back.
+ */
+const TAKE = createRedisScript(`
+local now = redis.call("TIME")
+local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
+local ledger, system, oid, started, heldSince, heldUntil = unpack(ARGV)
+local mark = redis.call("HGET", KEYS[1], "${FIELD}")
+local theirs = { string.match(mark or "", "^(%S+) (%S+) (%S+) (%d+) (%d+) (%d+)$") }
+local function same(one, other)
+  return one == other or one == "${NOT_SHOWN}" or other == "${NOT_SHOWN}"
+end
+local isOurs = theirs[1] == ledger and same(theirs[2], system) and theirs[3] == oid
+local untilMs = tonumber(theirs[6]) or 0
+local isLive = untilMs > nowMs and untilMs <= nowMs + ${LEASE_MS}
+local holds = tonumber(heldUntil) > nowMs
+if theirs[1] and not isOurs and isLive and not (holds and tonumber(heldSince) < tonumber(theirs[5])) then
+  return { 0, nowMs, mark }
+end
+local since = isOurs and theirs[5] or holds and heldSince or string.format("%d", nowMs)
+local ours = string.format("%s %s %s %s %s %d", ledger, system, oid, started, since, nowMs + ${LEASE_MS})
+redis.call("HSET", KEYS[1], "${FIELD}", ours)
+return { 1, nowMs, ours, not isOurs and mark or "" }
+`);
+
+export function createQueueMarks(client: Redis) {
+  return {
+    read: async (queue: Queue): Promise<QueueMark | undefined> => {
+      const [mark, [seconds]] = await Promise.all([
+        client.hget(queue.toKey("meta"), FIELD).catch(unlessWrongType),
+        client.time(),
+      ]);
+      return readMark(mark ?? "", Number(seconds) * 1_000);
+    },
+    take: async (queue: Queue, claim: OwnerClaim): Promise<TakenMark> => {
+      const { ledger, systemId, oid, startedAtMs, held } = claim;
+      const args = [
+        ...[ledger, systemId || NOT_SHOWN, oid, String(Math.round(startedAtMs))],
+        ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0)],
+      ];
+      const [taken, nowMs, text, was = ""] = (await TAKE.run(
+        client,
+        [queue.toKey("meta")],
+        args,
+      )) as [0 | 1, number, string, string?];
+      const mark = readMark(text, nowMs);
+      if (mark === undefined) throw replyError("Cannot mark the queue: Redis gave no mark");
+      return taken === 0
+        ? { kind: "refused", was: mark }
+        : { kind: "taken", mark, was: readMark(was, nowMs) };
+    },
+  };
+}
+
+/** Undefined for a text that was edited. */
+function readMark(text: string, nowMs: number): QueueMark | undefined {
+  const [ledger, systemId, oid, ...times] = text.split(" ");
+  const [startedAtMs = 0, sinceMs = 0, untilMs = 0] = times.map(Number);
+  if (ledger === undefined || systemId === undefined || oid === undefined) return undefined;
+  if (times.length !== 3 || times.some((time) => !/^\d+$/.test(time))) return undefined;
+  return {
+    ...{ ledger, oid, startedAtMs, sinceMs, untilMs },
+    systemId: systemId === NOT_SHOWN ? "" : systemId,
+    isLive: untilMs > nowMs && untilMs <= nowMs + LEASE_MS + 1_000,
+  };
+}
+
+export function isSameDatabase(one: DatabaseName, other: DatabaseName): boolean {
+  const isSameServer =
+    [one.systemId, other.systemId].includes("") || one.systemId === other.systemId;
+  return isSameServer && one.oid === other.oid;
+}
