@@ -32,6 +32,31 @@ const WRITES: Readonly<Record<string, readonly string[]>> = {
   "a DELETE inside a function": ["do $$ begin execute 'delete from millrace' || '.audit'; end $$"],
 };
 
+// With one login for everything: what completed goes, and its dedup with it.
+const HARMS: Readonly<Record<string, readonly string[]>> = {
+  "DELETE FROM millrace.events": ["delete from millrace.events where status = 'completed'"],
+  "the same without ordinary triggers": [
+    "set local session_replication_role = 'replica'",
+    "delete from millrace.events where status = 'completed'",
+  ],
+  "a completed event that is opened again": [
+    "set local session_replication_role = 'replica'",
+    "update millrace.events set status = 'pending', outcome = null, processed_at = null where status = 'completed'",
+  ],
+  "TRUNCATE millrace.events CASCADE": ["truncate millrace.events cascade"],
+  "DELETE FROM millrace.bodies": ["delete from millrace.bodies"],
+  "a DELETE from today's partition": [
+    "do $$ begin execute format('delete from millrace.bodies_%s', to_char(now() at time zone 'utc', 'YYYYMMDD')); end $$",
+  ],
+  "TRUNCATE of today's partition": [
+    "do $$ begin execute format('truncate millrace.bodies_%s', to_char(now() at time zone 'utc', 'YYYYMMDD')); end $$",
+  ],
+  "another body": ["update millrace.bodies set body = ''"],
+  "DELETE FROM millrace.steps": ["delete from millrace.steps"],
+  "DELETE FROM millrace.attempts": ["delete from millrace.attempts"],
+  "the mark of signed jobs": ["update millrace.identity set signed_since = null"],
+};
+
 onOneBackend("a handler that writes to the audit", (prepare) => {
   const stack = openForAll(() => startStack(prepare, { config: SQL_CONFIG, worker: false }));
 
@@ -69,6 +94,16 @@ onOneBackend("a handler that writes to the audit", (prepare) => {
           /Cannot write to millrace\.audit\w*: a handler may not.*MR004/,
         );
         expect(await audit()).toEqual(before);
+      },
+    );
+
+    test.each(Object.entries(HARMS))(
+      "fails by %s, and the ledger is as before",
+      async (_what, run) => {
+        await settle(stack, "test.sql", { run: ["select 1"] });
+        const event = await settle(stack, "test.sql", { run });
+        expect(event).toMatchObject({ status: "failed" });
+        expect(event.last_error).toMatch(/MR00[14]/);
       },
     );
   });
