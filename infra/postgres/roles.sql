@@ -104,7 +104,7 @@ $owners$;
 
 DO $rights$
 BEGIN
-  IF to_regclass('millrace.refusals') IS NULL THEN
+  IF to_regclass('millrace.identity') IS NULL THEN
     RAISE WARNING 'The tables of this build are not there yet: run this file again after "millrace migrate"';
     RETURN;
   END IF;
@@ -116,7 +116,7 @@ BEGIN
     millrace.error_counts, millrace.steps, millrace.conflicts, millrace.deliveries,
     millrace.queue_epochs, millrace.leaders, millrace.audit, millrace.audit_results,
     millrace.sessions, millrace.bulk_runs, millrace.bulk_members, millrace.activity, millrace.activity_progress,
-    millrace.refusals,
+    millrace.refusals, millrace.identity,
     millrace.webhook_events
     FROM millrace_retention;
   REVOKE ALL ON ALL SEQUENCES IN SCHEMA millrace
@@ -128,6 +128,10 @@ BEGIN
     TO millrace_ingress, millrace_worker, millrace_retention, millrace_dashboard;
   GRANT SELECT ON millrace.migrations
     TO millrace_ingress, millrace_worker, millrace_retention, millrace_dashboard;
+
+  -- Which ledger this is. A worker writes on which database it runs, and that it signs.
+  GRANT SELECT ON millrace.identity TO millrace_ingress, millrace_worker, millrace_dashboard;
+  GRANT UPDATE (system_id, database_oid, signed_since) ON millrace.identity TO millrace_worker;
 
   -- The ingress records events and the dashboard replays, and both make a failed one pending again. Neither
   -- can complete one: they may not write an outcome, and a completed event has one.
@@ -218,15 +222,16 @@ BEGIN
   END IF;
   GRANT EXECUTE ON FUNCTION millrace.payload(bytea) TO millrace_dashboard;
 
-  GRANT EXECUTE ON FUNCTION millrace.note_conflict(text, text, text, boolean)
+  GRANT EXECUTE ON FUNCTION millrace.note_conflict(text, text, text, integer, text, jsonb, bytea)
     TO millrace_ingress, millrace_worker;
   GRANT EXECUTE ON FUNCTION millrace.refuse(text), millrace.refuse(text, text) TO millrace_worker;
   -- Triggers call these, which takes no right.
-  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit() FROM PUBLIC;
+  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit(), millrace.refuse_in_handler()
+    FROM PUBLIC;
 
   -- The days of bodies are made by whoever needs one, and belong to the retention, which drops them.
   GRANT CREATE ON SCHEMA millrace TO millrace_retention;
-  GRANT EXECUTE ON FUNCTION millrace.is_table(text) TO millrace_retention;
+  GRANT EXECUTE ON FUNCTION millrace.is_table(text), millrace.refuse_in_handler() TO millrace_retention;
   ALTER FUNCTION millrace.ensure_partitions(integer) SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
   GRANT EXECUTE ON FUNCTION millrace.ensure_partitions(integer)
     TO millrace_ingress, millrace_worker, millrace_dashboard;

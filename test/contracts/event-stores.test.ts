@@ -50,6 +50,7 @@ describeOnRedis("with Redis", () => {
       ...closing(stores, close, () => pool.end()),
       ack: "ledger",
       bodyOf: bodyInJob(queues),
+      conflictStatus: 503,
     };
   });
 });

@@ -15,7 +15,7 @@ describe("A deletion of keys", () => {
     const attempt = await claim(it.ledger, { ...anEvent(), ...key }, "run-2");
     await it.ledger.claims.recordStep(key, attempt, { name: "refund", result: null });
     await it.settle(key, attempt, "completed");
-    await it.ledger.intake.noteConflicts([{ ...key, bodyHash: "another" }]);
+    await it.ledger.intake.noteConflicts([{ ...anEvent(), ...key, bodyHash: "another" }]);
     const repeated = { ...key, outcome: "duplicate", atMs: Date.now() } as const;
     await it.ledger.intake.noteDeliveries("host-1", [repeated]);
     await it.age(key, 91);

@@ -41,6 +41,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ["REDIS_CA_FILE", "", "private CA of a rediss:// REDIS_URL, a PEM file"],
   ["MILLRACE_QUEUE_KEY", "", "keys that sign jobs on Redis; `start` makes one"],
   ["<SOURCE>_WEBHOOK_SECRET", "", "a source's secrets, separated by commas; or ..._FILE"],
+  ["QUEUE_PREFIX", "bull", "begins the keys of the queues on Redis; one for each ledger"],
   ["INGRESS_PORT", "3000", "port for webhooks; `start` takes the next free one"],
   ["DASHBOARD_PORT", "3001", "port for the dashboard and its API"],
   ["WORKER_PORT", "3002", "port for the worker's health and metrics"],
@@ -92,10 +93,12 @@ const COMMANDS: readonly {
   { names: ["events"], load: () => import("./commands/events.ts") },
   { names: ["errors"], load: () => import("./commands/errors.ts") },
   { names: ["retry", "replay", "give-up"], load: () => import("./commands/retry-replay.ts") },
+  { names: ["conflicts"], load: () => import("./commands/conflicts.ts") },
   { names: ["runs"], load: () => import("./commands/runs.ts") },
   { names: ["pause", "resume"], load: () => import("./commands/pause.ts") },
   { names: ["sessions"], load: () => import("./commands/sessions.ts") },
   { names: ["doctor"], load: () => import("./commands/doctor.ts") },
+  { names: ["restored", "adopt", "acl"], load: () => import("./commands/identity.ts") },
   { names: ["retention"], load: () => import("./commands/retention.ts") },
 ];
 

@@ -1,5 +1,5 @@
 import { openDashboard, requireDatabase } from "@millrace/connect";
-import { readEnvironment, type Environment } from "@millrace/core";
+import { isMillraceError, readEnvironment, type Environment } from "@millrace/core";
 import {
   createLogger,
   createRegistry,
@@ -14,11 +14,12 @@ import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
 import { credentialsOf, listOf } from "./security/credentials.ts";
 
 /**
- * Resolves when it listens; SIGTERM and SIGINT end the process. It shows the ledger without Redis.
+ * Resolves when it listens, which waits for Postgres; SIGTERM and SIGINT end the process. It shows
+ * the ledger without Redis.
  *
  * @throws `invalid_config` (also for a host beyond loopback without credentials), `example_secret`,
  * `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`,
- * `migration_needed`, `database_unavailable`, `database_unreachable`.
+ * `migration_needed`, `redis_topology`, `queue_in_use`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const environment = readEnvironment(env);
@@ -29,6 +30,11 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const logger = createLogger({ role: "dashboard", level: environment.LOG_LEVEL });
   const stores = openDashboard(environment, config, { onError: createErrorLog(logger) });
+  let dashboard: ReturnType<typeof createDashboard> | undefined;
+  onTermination(logger, async () => {
+    await dashboard?.close();
+    await stores.close();
+  });
   try {
     const { ledger, queues } = await stores.opened;
     const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
@@ -36,15 +42,12 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const { reconciler, retention } = config;
     const compare = { graceMs: reconciler.graceMs, keysDays: retention.keysDays };
     const deps = { ledger, queues, checks, logger, registry };
-    const dashboard = createDashboard(deps, { ...options, compare });
+    dashboard = createDashboard(deps, { ...options, compare });
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
-    onTermination(logger, async () => {
-      await dashboard.close();
-      await stores.close();
-    });
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });
   } catch (error) {
+    if (isMillraceError(error) && error.code === "shutting_down") return;
     await stores.close();
     throw error;
   }

@@ -71,12 +71,16 @@ const attempt = z.strictObject({
 export type Attempt = Wire<typeof attempt>;
 
 const conflict = z.strictObject({
+  type: text("Of the delivery; null if only its hash was noted.").nullable(),
+  kept: z
+    .boolean()
+    .describe("True when the body is kept, so that `body_hash` reads and replays it."),
   body_hash: text("SHA-256 of another body that came under the same id, base64url."),
   deliveries: count(),
   first_seen_at: instant(),
   last_seen_at: instant(),
 });
-/** Deliveries of an event with one other body, which was not kept. */
+/** Deliveries of an event with one other body. */
 export type Conflict = Wire<typeof conflict>;
 
 const delivery = z.strictObject({

@@ -105,9 +105,10 @@ export const OPERATIONS = {
     errors: ["event_not_found", "unknown_source", "not_failed", "body_missing"],
   },
   "post /events/:source/:eventId/replay": {
-    summary: "Runs a settled event once more, as a further generation.",
+    summary:
+      "Runs a settled event once more, as a further generation; with `body_hash` with the other body of a conflict.",
     who: "operator",
-    query: requests.generationQuery,
+    query: requests.replayQuery,
     body: requests.reasonBody,
     answer: ["Replayed", replayed],
     errors: ["event_not_found", "unknown_source", "not_settled", "superseded", "body_missing"],

@@ -98,7 +98,14 @@ export const detailQuery = generationQuery.extend({
 });
 
 /** A range of a body. Default: all of it. */
-export const bodyQuery = generationQuery.extend({ offset: number, length: number });
+export const bodyQuery = generationQuery.extend({
+  offset: number,
+  length: number,
+  /** Of a conflict. Default: the event's own body. */
+  body_hash: name(64).optional(),
+});
+
+export const replayQuery = generationQuery.extend(bodyQuery.pick({ body_hash: true }).shape);
 
 /** Characters that a reason for the audit may have. */
 export const REASON_LENGTH_MAX = 500;

@@ -1,5 +1,5 @@
-import { createBacklog, type Backlog, type Config, type IncomingEvent } from "@millrace/core";
-import type { ConflictingDelivery, Ledger } from "@millrace/ledger";
+import { withDeadline, type Config, type IncomingEvent, type StoreResult } from "@millrace/core";
+import type { Ledger } from "@millrace/ledger";
 import { createQueueLimits } from "@millrace/queue";
 import type { DeliveryCounter } from "./counts.ts";
 import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
@@ -7,12 +7,16 @@ import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-stor
 export interface QueueStoreDeps {
   readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
   readonly sources: Config["sources"];
-  /** Takes events while the queue may lose them, and notes conflicts in the background. */
+  /** Takes events while the queue may lose them, and keeps the bodies of conflicts. */
   readonly ledger?: ConflictLog;
   readonly deliveries?: DeliveryCounter | undefined;
 }
 
 type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
+
+/** Milliseconds that a conflict may hold up the other events of its call. */
+const KEEP_TIMEOUT_MS = 300;
+const late = () => new Error(`Postgres did not answer within ${KEEP_TIMEOUT_MS} ms`);
 
 export function createQueueStore({
   queue,
@@ -20,19 +24,31 @@ export function createQueueStore({
   ledger,
   deliveries,
 }: QueueStoreDeps): ClosableEventStore {
-  const notes = ledger && createNotes(ledger);
   const isFull = createQueueLimits(queue, sources);
   const risk = () => queue.pressure().risk;
 
   async function put(events: readonly IncomingEvent[]) {
     const results = await queue.enqueue(events);
-    deliveries?.add(events, results);
-    if (notes !== undefined && results.includes("conflict")) {
-      for (const [index, { source, eventId, bodyHash }] of events.entries()) {
-        if (results[index] === "conflict") notes.add({ source, eventId, bodyHash });
-      }
+    const kept = await keepConflicts(events, results);
+    deliveries?.add(events, kept);
+    return kept;
+  }
+
+  /** An answer of 2xx says that the other body is kept too. */
+  async function keepConflicts(
+    events: readonly IncomingEvent[],
+    results: readonly StoreResult[],
+  ): Promise<readonly StoreResult[]> {
+    if (ledger === undefined || !results.includes("conflict")) return results;
+    try {
+      const conflicting = events.filter((_, index) => results[index] === "conflict");
+      await withDeadline(ledger.noteConflicts(conflicting), KEEP_TIMEOUT_MS, late);
+      return results;
+    } catch (cause) {
+      // No fault of the queue, which stays open for other events.
+      const error = new Error("Cannot keep the other body of an event: see the cause", { cause });
+      return results.map((result) => (result === "conflict" ? error : result));
     }
-    return results;
   }
 
   return {
@@ -43,18 +59,6 @@ export function createQueueStore({
     isFull: ledger === undefined ? isFull : (source) => isFull(source) || risk() !== undefined,
     risk,
     breakerOf: (source) => queue.breakerOf(source),
-    close: async (timeoutMs) => notes?.close(timeoutMs),
+    close: async () => {},
   };
-}
-
-// The metric and the log have a conflict that is lost here.
-function createNotes(conflicts: ConflictLog): Backlog<ConflictingDelivery> {
-  return createBacklog((deliveries) => conflicts.noteConflicts(deliveries), {
-    batchMax: 100,
-    itemsMax: 1_000,
-    bytesMax: 1_048_576,
-    bytesOf: ({ eventId }) => 200 + 2 * eventId.length,
-    lingerMs: 200,
-    onLost: () => {},
-  });
 }

@@ -28,13 +28,18 @@ interface Deps {
 
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
-  replayEvent(lookup: EventLookup): Promise<ReplayResult>;
+  replayEvent(lookup: Parameters<typeof replayEvent>[1]): Promise<ReplayResult>;
   retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
   countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
   startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
   changeRun(id: number, change: BulkRunChange): Promise<BulkRun>;
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
+}
+
+function replayAct({ bodyHash, ...lookup }: Parameters<typeof replayEvent>[1]) {
+  const act = { action: "replay", ...lookup } as const;
+  return bodyHash === undefined ? act : { ...act, filter: { body_hash: bodyHash } };
 }
 
 /** @throws `database_unavailable` before anything is done when the intent cannot be written */
@@ -65,7 +70,7 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
     replayEvent: (lookup) =>
       underAudit(
         audit,
-        { action: "replay", ...lookup },
+        replayAct(lookup),
         () => replayEvent(deps, lookup),
         (result) =>
           result.kind === "replayed"

@@ -175,15 +175,21 @@ export type ReplayResult =
 
 /**
  * Runs a settled event again as a further generation. A generation that is named must be the
- * latest, so that a request that is sent twice is granted once.
+ * latest, so that a request that is sent twice is granted once. With a body hash, the new
+ * generation has the other body of a conflict.
  *
  * @throws as {@link retryEvent}
  */
-export async function replayEvent(deps: Deps, lookup: EventLookup): Promise<ReplayResult> {
+export async function replayEvent(
+  deps: Deps,
+  { bodyHash, ...lookup }: EventLookup & { readonly bodyHash?: string | undefined },
+): Promise<ReplayResult> {
   const { ledger, queues } = deps;
   if (!queues.queues.has(lookup.source)) return skipped("unknown_source");
   await queues.ping();
-  const [result = { kind: "not_found" as const }] = await ledger.retries.replay([lookup]);
+  const [result = { kind: "not_found" as const }] = await ledger.retries.replay([lookup], {
+    bodyHash,
+  });
   if (result.kind !== "replayed") {
     // A missing generation is not looked for in the queue: only the ledger makes them.
     const isUnknown = result.kind === "not_found" && (lookup.generation ?? 0) === 0;

@@ -43,6 +43,8 @@ async function findQueued(
 export interface BodyRange {
   readonly offset?: number | undefined;
   readonly length?: number | undefined;
+  /** Of the other body of a conflict. Default: the event's own body. */
+  readonly bodyHash?: string | undefined;
 }
 
 /** An event's body, or a range of it, to be read once. */
@@ -63,15 +65,15 @@ const PART_BYTES = 1024 * 1024;
 export async function openBody(
   deps: ShowDeps,
   lookup: EventLookup,
-  { offset = 0, length = Infinity }: BodyRange = {},
+  { offset = 0, length = Infinity, bodyHash }: BodyRange = {},
 ): Promise<OpenBody | undefined> {
   const read = (generation: number | undefined, from: number, bytes: number) => {
-    const range = { offset: from, length: Math.min(bytes, PART_BYTES) };
+    const range = { offset: from, length: Math.min(bytes, PART_BYTES), bodyHash };
     return deps.ledger.reads.readBody({ ...lookup, generation }, range);
   };
   const found =
     (await read(lookup.generation, offset, length)) ??
-    (await queuedBody(deps, lookup, { offset, length }));
+    (bodyHash === undefined ? await queuedBody(deps, lookup, { offset, length }) : undefined);
   if (found === undefined) return undefined;
   const { generation, bodyBytes } = found;
   const first = requirePart(found);

@@ -87,7 +87,10 @@ export function addCommands(program: Command, context: CliContext): void {
     const ofStatus = verb === "replay" ? "events with this status" : "implied";
     addVerbOptions(command, { waits: verb !== "give_up" });
     command.addOption(choice("--status <status>", ofStatus, statuses));
-    if (verb === "replay") command.addOption(outcomeOption);
+    if (verb === "replay") {
+      command.addOption(outcomeOption);
+      command.option("--conflict <hash>", "for one event: run this other body of `conflicts`");
+    }
     command.addHelpText("after", help).action(() => runVerb(command, context, verb));
   }
 }
@@ -105,6 +108,7 @@ interface VerbOptions extends EventFilterOptions {
   /** False for `--no-wait`. */
   readonly wait?: boolean;
   readonly timeout?: number;
+  readonly conflict?: string;
 }
 
 function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
@@ -145,12 +149,15 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
     reason,
     wait,
     timeout,
+    conflict: bodyHash,
     ...filter
   } = command.opts<VerbOptions>();
   if (timeout !== undefined && wait !== true) command.error("error: --timeout needs --wait");
   if (source === undefined) {
     if (named !== undefined)
       command.error("error: --generation needs one event: a source and an id");
+    if (bodyHash !== undefined)
+      command.error("error: --conflict needs one event: a source and an id");
     if (Object.keys(filter).length === 0 && all !== true) {
       command.error(
         `error: nothing to ${verb.replace("_", " ")}: give a source and an id, a filter, or --all`,
@@ -171,7 +178,8 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
   if (Object.values(forMany).some((value) => value !== undefined)) {
     command.error("error: one event takes no filter: remove its id, or the options");
   }
-  const one = { lookup: { source, eventId, generation: named }, json: json === true, reason };
+  const lookup = { source, eventId, generation: named, bodyHash };
+  const one = { lookup, json: json === true, reason };
   const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
   context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
 }

@@ -1,10 +1,17 @@
-import { queueKeys } from "@millrace/connect";
-import { isMillraceError, type Config, type ErrorCode } from "@millrace/core";
+import { findJobOwner, queueKeys } from "@millrace/connect";
+import { asError, isMillraceError, type Config, type ErrorCode } from "@millrace/core";
 import { findLeader, type KeptChange } from "@millrace/ledger";
 import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
-import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
+import {
+  isDiskSlow,
+  isSameDatabase,
+  readAppendfsync,
+  readRedisFacts,
+  redisFaults,
+} from "@millrace/queue";
 import type { OpenStores, Stores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
+import { printable } from "../terminal-text.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
 type RedisChecked = Pick<Stores, "redisUrl" | "queueKey"> & {
@@ -41,6 +48,9 @@ export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
 type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
 
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
+  { name: "ledger", run: checkIdentity },
+  { name: "ids", run: checkIds },
+  { name: "copies", run: checkCopies },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
@@ -162,6 +172,49 @@ function skewText(ms: number | undefined): string {
   return `is ${seconds} s ${ms > 0 ? "ahead" : "behind"}`;
 }
 
+/** The ledger is on the database that its workers ran on, and its queues are no other's. */
+async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
+  const identity = await ledger.repair.readIdentity();
+  const { ranOn, signedSinceMs } = identity;
+  if (ranOn !== undefined && !isSameDatabase(ranOn, identity)) {
+    const fix = "Run `millrace restored` if it takes the other's place, or `millrace adopt`";
+    return bad("this database was restored or copied: its workers ran on another one", fix);
+  }
+  if (queues.backend === "redis") {
+    const error = await findJobOwner(queues, [...queues.queues.keys()], identity).catch(asError);
+    if (error instanceof Error) return bad(error.message);
+  }
+  const since = signedSinceMs && `, jobs signed since ${new Date(signedSinceMs).toISOString()}`;
+  return ok(`${identity.ledger}${since ?? ""}`);
+}
+
+/** No ID of a week came with two bodies: an ID that is a time or a status is no ID. */
+async function checkIds({ ledger }: StoresOpened): Promise<Seen> {
+  const found = await ledger.reads.countConflicts();
+  if (found.length === 0) return ok("none came with two bodies in the last 7 days");
+  const sources = found.map(({ source, count, examples }) => {
+    return `${source} (${count}, such as ${examples.map(printable).join(" and ")})`;
+  });
+  return note(
+    `came with two bodies in the last 7 days: ${sources.join(", ")}`,
+    "See `millrace conflicts`. If a source takes its ID from a field that is not unique, choose another",
+  );
+}
+
+/** Copies of a signed message that are refused in number may be what the sender means. */
+const COPIES_MIN = 3;
+
+async function checkCopies({ ledger }: StoresOpened): Promise<Seen> {
+  const counts = await ledger.reads.countRefused();
+  const found = counts.filter(({ count }) => count >= COPIES_MIN);
+  if (found.length === 0) return ok("no source repeats its signed messages");
+  const sources = found.map(({ source, count }) => `${source} (${count})`).join(", ");
+  return note(
+    `signed messages that came again under another ID and were refused: ${sources}`,
+    "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
+  );
+}
+
 /** The ledger was last compared with these queues. */
 async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
   const sources = [...queues.queues.keys()];
@@ -169,17 +222,13 @@ async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
   const { changes, lately } = await findLedgerChanges({ ledger, queues }, sources);
   const lost = [...changes].filter(([, { kind }]) => kind !== "restarted");
   const fix = "A worker compares them within a minute: see that one runs";
-  const shared =
-    ". If this repeats, a Millrace of another database uses this Redis: " +
-    "give each its own database number";
-  const toDo = queues.backend === "redis" ? `${fix}${shared}` : fix;
   if (lost.length > 0) {
     const found = lost.map(changeText).join("; ");
-    return bad(`Postgres was failed over or restored and not compared since: ${found}`, toDo);
+    return bad(`Postgres was failed over or restored and not compared since: ${found}`, fix);
   }
   if (changed.size > 0) {
     const found = [...changed.keys()].toSorted().join(", ");
-    return bad(`new, restarted, flushed or restored and not compared since: ${found}`, toDo);
+    return bad(`new, restarted, flushed or restored and not compared since: ${found}`, fix);
   }
   return lately.size > 0
     ? note(`Postgres was failed over or restored: ${[...lately].map(changeText).join("; ")}`)

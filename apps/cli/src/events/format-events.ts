@@ -96,12 +96,13 @@ export function formatDetail(detail: EventRecord, now: Date): string {
 }
 
 function conflictsTable(conflicts: EventRecord["conflicts"]): string {
-  const rows = conflicts.map(({ body_hash, deliveries, last_seen_at }) => [
+  const rows = conflicts.map(({ body_hash, kept, deliveries, last_seen_at }) => [
     `  ${printable(body_hash)}`,
+    kept ? "kept" : "hash only",
     `${deliveries}`,
     last_seen_at,
   ]);
-  return `deliveries with another body, which was not kept\n${formatTable(rows)}`;
+  return `deliveries with another body; millrace replay --conflict <hash> runs it\n${formatTable(rows)}`;
 }
 
 function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {

@@ -8,7 +8,7 @@ import { actorOf, withStores, type OpenStores } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 interface OneOptions {
-  readonly lookup: EventLookup;
+  readonly lookup: EventLookup & { readonly bodyHash?: string | undefined };
   readonly json: boolean;
   readonly reason: string | undefined;
   /** Milliseconds to wait until the event is completed or failed; undefined not to wait. */
@@ -51,7 +51,7 @@ async function act(
   verb: BulkVerb,
   stores: OpenStores,
   actor: Actor,
-  lookup: EventLookup,
+  { bodyHash, ...lookup }: OneOptions["lookup"],
 ): Promise<OneResult> {
   if (verb === "give_up") {
     const answer = await giveUpEvent({ ...stores, actor }, lookup);
@@ -62,7 +62,9 @@ async function act(
   }
   const operator = createOperator(stores, actor);
   const result =
-    verb === "retry" ? await operator.retryEvent(lookup) : await operator.replayEvent(lookup);
+    verb === "retry"
+      ? await operator.retryEvent(lookup)
+      : await operator.replayEvent({ ...lookup, bodyHash });
   if (result.kind !== "skipped") return result.kind === "replayed" ? result : {};
   return { skipped: { code: result.reason, why: REASON_WORDS[result.reason] } };
 }

@@ -66,8 +66,8 @@ function addReads(router: Router, deps: Deps): void {
   serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
   serve(router, "get /errors/:fingerprint", ({ params }) => ledger.errors.get(params.fingerprint));
   serve(router, "get /events/:source/:eventId/body", async ({ params, query, ...call }) => {
-    const { generation, ...range } = query;
-    const body = await openBody(deps, { ...params, generation }, range);
+    const { generation, body_hash: bodyHash, ...range } = query;
+    const body = await openBody(deps, { ...params, generation }, { ...range, bodyHash });
     if (body === undefined) throw eventNotFound(params.eventId);
     const key = { ...params, generation: body.generation };
     await recordRead(principalOf(call.request), key);
@@ -92,7 +92,11 @@ function addWrites(router: Router, deps: Deps): void {
     retryOne(operatorFor(call), { ...call.params, ...call.query }),
   );
   serve(router, "post /events/:source/:eventId/replay", (call) =>
-    replayOne(operatorFor(call), { ...call.params, ...call.query }),
+    replayOne(operatorFor(call), {
+      ...call.params,
+      generation: call.query.generation,
+      bodyHash: call.query.body_hash,
+    }),
   );
   serve(router, "post /events/:source/:eventId/give-up", (call) =>
     giveUpOne({ ...deps, actor: actorOf(call) }, { ...call.params, ...call.query }),

@@ -18,7 +18,10 @@ export async function retryOne(operator: Operator, lookup: EventLookup): Promise
 }
 
 /** @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing` */
-export async function replayOne(operator: Operator, lookup: EventLookup): Promise<One<"replay">> {
+export async function replayOne(
+  operator: Operator,
+  lookup: Parameters<Operator["replayEvent"]>[0],
+): Promise<One<"replay">> {
   const result = await operator.replayEvent(lookup);
   if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
   return { replayed: 1, skipped: {}, generation: result.generation };

@@ -53,6 +53,12 @@ incoming AS MATERIALIZED (
   )
 )`;
 
+/** Keeps an incoming event `i` whose body is not the first of its id. */
+export const NOTE_CONFLICT = (i: string) => `millrace.note_conflict(
+    ${i}.source, ${i}.event_id, ${i}.body_hash, (${i}.body_from IS NOT NULL)::int, ${i}.type, ${i}.headers::jsonb,
+    substring(:bodies::bytea FROM ${i}.body_from FOR ${i}.body_length)
+  )`;
+
 interface BegunEvent {
   readonly join: string;
   readonly where: string;

@@ -10,7 +10,14 @@ import {
 import { isDatabaseUnavailable, messageOf } from "../connection/database-errors.ts";
 import { IDENTITY_LOCK } from "./admit.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "./event-batch.ts";
+import {
+  chunkEvents,
+  INCOMING,
+  INSERT_FRESH,
+  keyText,
+  NOTE_CONFLICT,
+  packEvents,
+} from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
 import { FIRST_OF_COPY, lockMessages } from "./same-message.ts";
@@ -206,7 +213,7 @@ SELECT i.source, i.event_id AS "eventId", i.generation,
   CASE WHEN i.body_hash <> '' AND (
     held.body_hash <> i.body_hash OR held.type <> i.type OR held.unsigned <> i.unsigned
   ) THEN
-    millrace.note_conflict(i.source, i.event_id, i.body_hash, i.body_from IS NOT NULL)
+    ${NOTE_CONFLICT("i")}
   END AS conflict
 FROM incoming i
 JOIN run USING (source, event_id, generation)

@@ -8,7 +8,14 @@ import {
 } from "@millrace/core";
 import { messageOf } from "../connection/database-errors.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { chunkEvents, INCOMING, INSERT_FRESH, keyText, packEvents } from "../claims/event-batch.ts";
+import {
+  chunkEvents,
+  INCOMING,
+  INSERT_FRESH,
+  keyText,
+  NOTE_CONFLICT,
+  packEvents,
+} from "../claims/event-batch.ts";
 import { lockMessages } from "../claims/same-message.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
@@ -139,8 +146,7 @@ const ACCEPT = statement(
   `
 WITH ${INCOMING}, ${INSERT_FRESH()},
 seen AS MATERIALIZED (
-  SELECT i.source, i.event_id, i.generation, i.body_hash, e.status,
-    e.body_hash <> i.body_hash AS differs
+  SELECT i.*, e.status, e.body_hash <> i.body_hash AS differs
   FROM incoming i
   CROSS JOIN LATERAL (
     SELECT status, body_hash FROM millrace.events e
@@ -152,7 +158,7 @@ seen AS MATERIALIZED (
 SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean AS conflict FROM fresh
 UNION ALL
 SELECT source, event_id, generation, status,
-  CASE WHEN differs THEN millrace.note_conflict(source, event_id, body_hash, true) END
+  CASE WHEN differs THEN ${NOTE_CONFLICT("seen")} END
 FROM seen`,
   "millrace_accept",
 );

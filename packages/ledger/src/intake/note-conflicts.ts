@@ -1,41 +1,42 @@
-import { isStorable, type EventLookup } from "@millrace/core";
+import { isStorable, type IncomingEvent } from "@millrace/core";
+import { withPartitions } from "../schema/bodies.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-export interface ConflictingDelivery extends EventLookup {
-  readonly bodyHash: string;
-}
-
-/** Counts deliveries ($4) of known events whose body was not the first. */
 const NOTE_CONFLICTS = `
-INSERT INTO millrace.conflicts AS c (source, event_id, body_hash, deliveries)
-SELECT source, event_id, body_hash, deliveries
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[])
-  AS n (source, event_id, body_hash, deliveries)
-ORDER BY source, event_id, body_hash
-ON CONFLICT (source, event_id, body_hash) DO UPDATE
-SET deliveries = c.deliveries + excluded.deliveries, last_seen_at = clock_timestamp()`;
+SELECT millrace.note_conflict(source, event_id, body_hash, deliveries, type, headers::jsonb, body)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::bytea[])
+  AS n (source, event_id, body_hash, deliveries, type, headers, body)
+ORDER BY source, event_id, body_hash`;
 
-/** The ledger itself notes the conflicts that it finds. */
+/**
+ * Keeps deliveries of known events whose body was not the first, as the queue finds them. The
+ * ledger itself keeps those that it finds.
+ */
 export async function noteConflicts(
   ledger: LedgerContext,
-  deliveries: readonly ConflictingDelivery[],
+  deliveries: readonly IncomingEvent[],
 ): Promise<void> {
-  const noted = new Map<string, { delivery: ConflictingDelivery; times: number }>();
-  for (const delivery of deliveries) {
-    const { source, eventId, bodyHash } = delivery;
-    if (![source, eventId, bodyHash].every(isStorable)) continue;
+  const noted = new Map<string, { event: IncomingEvent; times: number }>();
+  for (const event of deliveries) {
+    const { source, eventId, type, bodyHash } = event;
+    if (![source, eventId, type, bodyHash].every(isStorable)) continue;
     const name = `${source}\0${bodyHash}\0${eventId}`;
     const { times } = noted.get(name) ?? { times: 0 };
-    noted.set(name, { delivery, times: times + 1 });
+    noted.set(name, { event, times: times + 1 });
   }
   if (noted.size === 0) return;
   const rows = [...noted.values()];
+  const events = rows.map(({ event }) => event);
   const values = [
-    rows.map(({ delivery }) => delivery.source),
-    rows.map(({ delivery }) => delivery.eventId),
-    rows.map(({ delivery }) => delivery.bodyHash),
+    events.map(({ source }) => source),
+    events.map(({ eventId }) => eventId),
+    events.map(({ bodyHash }) => bodyHash),
     rows.map(({ times }) => times),
+    events.map(({ type }) => type),
+    events.map(({ headers }) => JSON.stringify(headers)),
+    events.map(({ body }) => Buffer.from(body)),
   ];
-  await runStatement(ledger.pool, { text: NOTE_CONFLICTS, values }, ledger.short);
+  const query = { text: NOTE_CONFLICTS, values };
+  await withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
 }

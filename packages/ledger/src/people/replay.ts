@@ -14,6 +14,12 @@ export type ReplayAnswer =
   | { readonly kind: "superseded" }
   | { readonly kind: "not_found" | "body_missing" };
 
+export interface ReplayOptions {
+  readonly dryRun?: boolean | undefined;
+  /** Runs the other body of a conflict instead of the event's own. */
+  readonly bodyHash?: string | undefined;
+}
+
 /**
  * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in
  * order. Changes no existing row. A generation that is given must be the latest. Of two calls at
@@ -22,7 +28,7 @@ export type ReplayAnswer =
 export async function replay(
   ledger: LedgerContext,
   lookups: readonly EventLookup[],
-  options: { dryRun?: boolean } = {},
+  options: ReplayOptions = {},
 ): Promise<readonly ReplayAnswer[]> {
   const send: Send = (query) =>
     withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
@@ -33,17 +39,16 @@ export async function replay(
 export async function replayOn(
   send: Send,
   lookups: readonly EventLookup[],
-  options: { dryRun?: boolean } = {},
+  options: ReplayOptions = {},
 ): Promise<readonly ReplayAnswer[]> {
-  const dryRun = options.dryRun === true;
   const wanted = new Map<string, EventLookup>();
   for (const lookup of lookups) if (isStorableKey(lookup)) wanted.set(nameOf(lookup), lookup);
-  const answers = await runReplay(send, [...wanted.values()], dryRun);
+  const answers = await runReplay(send, [...wanted.values()], options);
   const again = [...wanted].filter(([name]) => answers.get(name) === "again");
   if (again.length > 0) {
     // The next snapshot sees the generation that another replay has made in the meantime.
     const lookAgain = again.map(([, lookup]) => lookup);
-    for (const [name, answer] of await runReplay(send, lookAgain, dryRun)) {
+    for (const [name, answer] of await runReplay(send, lookAgain, options)) {
       answers.set(name, answer === "again" ? { kind: "not_settled" } : answer);
     }
   }
@@ -70,7 +75,14 @@ WITH latest AS MATERIALIZED (
   SELECT w.generation AS wanted, e.*, ${BODY_KEPT("e")} AS body_kept
   FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
   CROSS JOIN LATERAL (
-    SELECT l.* FROM millrace.events l
+    SELECT l.source, l.event_id, l.generation, l.status, l.unsigned, l.received_at, l.digest,
+      l.parent_source, l.parent_event_id, l.parent_generation, content.*
+    FROM millrace.events l LEFT JOIN LATERAL (
+      SELECT l.type, l.body_hash, l.body_day, l.body_id, l.own_headers WHERE $5::text IS NULL
+      UNION ALL
+      SELECT c.type, c.body_hash, c.body_day, c.body_id, NULL::jsonb FROM millrace.conflicts c
+      WHERE c.source = l.source AND c.event_id = l.event_id AND c.body_hash = $5
+    ) content ON true
     WHERE l.source = w.source AND l.event_id = w.event_id
     ORDER BY l.generation DESC LIMIT 1
   ) e
@@ -114,9 +126,9 @@ LEFT JOIN fresh f ON f.source = l.source AND f.event_id = l.event_id
 async function runReplay(
   send: Send,
   lookups: readonly EventLookup[],
-  dryRun: boolean,
+  { dryRun = false, bodyHash }: ReplayOptions,
 ): Promise<Map<string, ReplayAnswer | "again">> {
-  const values = [...packKeys(lookups), dryRun];
+  const values = [...packKeys(lookups), dryRun, bodyHash ?? null];
   const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
   return new Map(
     rows.map((row) => {

@@ -45,3 +45,33 @@ interface CountRow {
   readonly source: string;
   readonly events: number;
 }
+
+const COUNT_CONFLICTS = `
+SELECT source, count(DISTINCT event_id)::int AS count,
+  (array_agg(DISTINCT event_id))[1:2] AS examples
+FROM millrace.conflicts WHERE first_seen_at > now() - interval '7 days'
+GROUP BY source ORDER BY source`;
+
+export interface ConflictCount {
+  readonly source: string;
+  readonly count: number;
+  readonly examples: readonly string[];
+}
+
+/** Counts the ids of a week that came with several bodies, by source. */
+export async function countConflicts(ledger: LedgerContext): Promise<readonly ConflictCount[]> {
+  const query = { text: COUNT_CONFLICTS };
+  return (await runStatement<ConflictCount>(ledger.pool, query, ledger.reads)).rows;
+}
+
+const COUNT_REFUSED = `
+SELECT source, count(*)::int AS count FROM millrace.events
+WHERE refused GROUP BY source ORDER BY source`;
+
+/** Counts copies of signed messages that no person has retried, by source. */
+export async function countRefused(
+  ledger: LedgerContext,
+): Promise<readonly { readonly source: string; readonly count: number }[]> {
+  const query = { text: COUNT_REFUSED };
+  return (await runStatement<ConflictCount>(ledger.pool, query, ledger.reads)).rows;
+}

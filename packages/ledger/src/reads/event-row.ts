@@ -78,11 +78,12 @@ export const ATTEMPT_COLUMNS = {
 } satisfies ColumnsOf<Attempt>;
 
 export const CONFLICT_COLUMNS = {
+  type: conflicts.type,
   body_hash: conflicts.bodyHash,
   deliveries: conflicts.deliveries,
   first_seen_at: conflicts.firstSeenAt,
   last_seen_at: conflicts.lastSeenAt,
-} satisfies ColumnsOf<Conflict>;
+} satisfies ColumnsOf<Omit<Conflict, "kept">>;
 
 type WireRow<Row> = {
   [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];

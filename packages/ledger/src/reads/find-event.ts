@@ -33,6 +33,7 @@ import {
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { selectActs, selectSteps } from "./event-history.ts";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { BODY_KEPT } from "../schema/bodies.ts";
 import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 
 export interface EventRecord {
@@ -186,9 +187,31 @@ function selectAttempts(db: NodePgDatabase, key: EventKey) {
     .orderBy(asc(attempts.attempt));
 }
 
+const KEPT = sql<boolean>`${sql.raw(BODY_KEPT("conflicts"))}`;
+
+/** Lists deliveries with another body than their event's, the latest first. */
+export async function findConflicts(
+  ledger: LedgerContext,
+  source: string | undefined,
+  limit: number,
+): Promise<readonly (Conflict & { readonly source: string; readonly event_id: string })[]> {
+  const found = await read(ledger, (db) =>
+    db
+      .select({
+        ...{ source: conflicts.source, event_id: conflicts.eventId },
+        ...{ ...CONFLICT_COLUMNS, kept: KEPT },
+      })
+      .from(conflicts)
+      .where(source === undefined ? undefined : eq(conflicts.source, source))
+      .orderBy(desc(conflicts.firstSeenAt))
+      .limit(limit),
+  );
+  return found.map(toWire);
+}
+
 function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
   return db
-    .select(CONFLICT_COLUMNS)
+    .select({ ...CONFLICT_COLUMNS, kept: KEPT })
     .from(conflicts)
     .where(and(eq(conflicts.source, source), eq(conflicts.eventId, eventId)))
     .orderBy(asc(conflicts.firstSeenAt), asc(conflicts.bodyHash))

@@ -4,14 +4,15 @@ import { findDeliveries } from "../intake/deliveries.ts";
 import { findRefusals } from "../intake/refusals.ts";
 import { findLeader } from "../repair/leader.ts";
 import { activity, countedActivity } from "./activity.ts";
-import { countCompleted, countUndone } from "./count-events.ts";
-import { findEvent, findStatus } from "./find-event.ts";
+import { countCompleted, countConflicts, countRefused, countUndone } from "./count-events.ts";
+import { findConflicts, findEvent, findStatus } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { findOpen } from "./find-open.ts";
 import { readBody } from "./read-body.ts";
 
 export const reads = {
   findEvent,
+  findConflicts,
   readBody,
   findDeliveries,
   findStatus,
@@ -19,6 +20,8 @@ export const reads = {
   countEvents,
   countUndone,
   countCompleted,
+  countConflicts,
+  countRefused,
   activity,
   countedActivity,
   findOpen,

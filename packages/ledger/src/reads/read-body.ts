@@ -18,15 +18,18 @@ FROM (
   WHERE source = $1 AND event_id = $2 AND ($3::int IS NULL OR generation = $3)
   ORDER BY generation DESC LIMIT 1
 ) e
-LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id`;
+LEFT JOIN millrace.conflicts c ON c.source = $1 AND c.event_id = $2 AND c.body_hash = $6
+LEFT JOIN millrace.bodies b ON b.day = CASE WHEN $6 IS NULL THEN e.body_day ELSE c.body_day END
+  AND b.id = CASE WHEN $6 IS NULL THEN e.body_id ELSE c.body_id END`;
 
+/** @param range.bodyHash - reads the other body of a conflict instead of the event's own. */
 export async function readBody(
   ledger: LedgerContext,
   { source, eventId, generation }: EventLookup,
-  { offset, length }: { offset: number; length: number },
+  { offset, length, bodyHash }: { offset: number; length: number; bodyHash?: string | undefined },
 ): Promise<BodyPart | undefined> {
   if (!isStorable(source) || !isStorable(eventId)) return undefined;
-  const values = [source, eventId, generation ?? null, offset, length];
+  const values = [source, eventId, generation ?? null, offset, length, bodyHash ?? null];
   const query = { text: READ_PART, values };
   const { rows } = await runStatement<BodyPart>(ledger.pool, query, ledger.reads);
   return rows[0];

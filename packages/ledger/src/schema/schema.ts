@@ -135,6 +135,9 @@ export const conflicts = millrace.table(
     deliveries: integer("deliveries").notNull().default(1),
     firstSeenAt: instant("first_seen_at").notNull(),
     lastSeenAt: instant("last_seen_at").notNull(),
+    type: text("type"),
+    bodyDay: date("body_day"),
+    bodyId: bigint("body_id", { mode: "bigint" }),
   },
   (table) => [primaryKey({ columns: [table.source, table.eventId, table.bodyHash] })],
 );

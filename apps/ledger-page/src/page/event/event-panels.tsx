@@ -1,11 +1,15 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
+import { urlOf } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { ExactTime, Time } from "../parts/time.tsx";
+import { useMayWrite } from "../session/session.ts";
+import { RunAgainDialog } from "./run-again.tsx";
 
 export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
   const { total, recent } = deliveries;
@@ -31,24 +35,53 @@ export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
   );
 }
 
-export function Conflicts({ event: { conflicts } }: { event: EventDetail }) {
+export function Conflicts({ event }: { event: EventDetail }) {
+  const { conflicts } = event;
+  const [run, setRun] = useState<string>();
+  const mayWrite = useMayWrite();
   if (conflicts.length === 0) return null;
+  const isSettled = event.status === "failed" || event.status === "completed";
+  const mayRun = mayWrite && isSettled;
   return (
     <section aria-labelledby="conflicts" className="panel">
       <h2 id="conflicts">Different bodies with this ID</h2>
-      <p className="quiet">Only the first body is stored and processed. These arrived later.</p>
+      <p className="quiet">
+        The first body is processed. These came later, were answered as duplicates, and did not run.
+      </p>
       <ul className="generations">
         {conflicts.map((conflict) => (
           <li key={conflict.body_hash}>
             <code>{conflict.body_hash}</code>
             <span>received {countOf(conflict.deliveries, "time")}</span>
             <Time at={conflict.last_seen_at} />
+            {conflict.kept ? (
+              <>
+                <a href={bodyHref(event, conflict.body_hash)}>Download body</a>
+                {mayRun && <button onClick={() => setRun(conflict.body_hash)}>Run it…</button>}
+              </>
+            ) : (
+              <span className="quiet">body not kept</span>
+            )}
           </li>
         ))}
       </ul>
+      {run !== undefined && (
+        <RunAgainDialog
+          verb="replay"
+          bodyHash={run}
+          event={event}
+          onClose={() => setRun(undefined)}
+        />
+      )}
     </section>
   );
 }
+
+const bodyHref = ({ source, event_id }: EventDetail, bodyHash: string): string =>
+  urlOf("get /events/:source/:eventId/body", {
+    params: { source, eventId: event_id },
+    query: { body_hash: bodyHash },
+  });
 
 export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
   const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));

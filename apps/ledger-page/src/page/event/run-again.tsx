@@ -63,26 +63,33 @@ const WORDS = {
   },
 } as const;
 
+const OTHER_BODY =
+  "The event runs again as a new generation, with this other body. What earlier generations wrote is not undone.";
+
 interface DialogProps {
   readonly verb: Verb;
   readonly event: EventDetail;
+  /** Runs the other body of a conflict. */
+  readonly bodyHash?: string;
   readonly onClose: () => void;
 }
 
-function RunAgainDialog({ verb, event, onClose }: DialogProps) {
+export function RunAgainDialog({ verb, event, bodyHash, onClose }: DialogProps) {
   const navigate = useNavigate();
   const { source, event_id, generation } = event;
   const { meaning, ...words } = WORDS[verb];
   return (
     <ReasonDialog
       {...words}
-      act={(reason) =>
-        request(`post /events/:source/:eventId/${verb}`, {
-          params: { source, eventId: event_id },
-          query: { generation: String(generation) },
-          body: { reason },
-        })
-      }
+      act={(reason) => {
+        const asked = { params: { source, eventId: event_id }, body: { reason } };
+        if (bodyHash !== undefined) {
+          const query = { body_hash: bodyHash };
+          return request("post /events/:source/:eventId/replay", { ...asked, query });
+        }
+        const query = { generation: String(generation) };
+        return request(`post /events/:source/:eventId/${verb}`, { ...asked, query });
+      }}
       onDone={async (result) => {
         if ("retried" in result) {
           notify({ kind: "done", text: "Retried: the event is pending again." });
@@ -95,7 +102,7 @@ function RunAgainDialog({ verb, event, onClose }: DialogProps) {
       }}
       onClose={onClose}
     >
-      <p>{meaning}</p>
+      <p>{bodyHash === undefined ? meaning : OTHER_BODY}</p>
     </ReasonDialog>
   );
 }

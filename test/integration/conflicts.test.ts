@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onEachBackend } from "../support/backends.ts";
+import { postOnce, startStack, untilCompletedOnce, type Stack } from "../support/pipeline.ts";
+import { millrace } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
+
+// Two GitHub Apps at one address, a sender whose ids are times: one id, two bodies.
+onEachBackend("an id that comes with another body", (prepare, backend) => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack(prepare);
+  });
+  afterAll(() => stack?.close());
+
+  const send = (id: string, data: unknown, type = "test.effect") =>
+    postOnce(stack.ingress.url, { id, type, data });
+  const run = (...args: string[]) => millrace(args, { env: stack.pipeline.env });
+  const listed = async (id: string) => {
+    const { stdout } = await run("conflicts", "acme", "--json");
+    return stdout
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { event_id: string; body_hash: string; kept: boolean })
+      .filter(({ event_id }) => event_id === id);
+  };
+
+  test("is answered as a duplicate, kept, shown, and runs when a person says so", async () => {
+    const id = `two-bodies-${backend}`;
+    expect((await send(id, { of: "first" })).status).toBe(202);
+    expect((await send(id, { of: "second" })).status).toBe(200);
+    expect((await send(id, { of: "second" })).status).toBe(200);
+    expect(await untilCompletedOnce(stack.pipeline.database, [id])).toEqual([]);
+    // After the queue has forgotten the job, the worker finds it.
+    expect((await send(id, { of: "third" })).status).toBe(200);
+    await until(async () => (await listed(id)).length === 2);
+    const conflicts = await listed(id);
+    expect(conflicts).toMatchObject([{ kept: true }, { kept: true }]);
+
+    const shown = await run("conflicts", "acme", id);
+    expect(shown.stdout).toMatch(/first body[^]*first[^]*other body[^]*second[^]*third/);
+
+    const doctor = await run("doctor");
+    expect(doctor.stdout).toMatch(/ids\s+came with two bodies in the last 7 days: acme \(/);
+    const hash = conflicts[0]?.body_hash ?? "";
+    const path = `${stack.dashboard.url}/api/events/acme/${id}`;
+    const body = await (await fetch(`${path}/body?body_hash=${hash}`)).text();
+    expect(body).toContain('"of":"third"');
+    expect(await run("replay", "acme", id, "--conflict", "none")).toMatchObject({ code: 1 });
+    const replayed = await run("replay", "acme", id, "--conflict", hash, "--wait");
+    expect(replayed).toMatchObject({ code: 0, stdout: expect.stringContaining("generation 1") });
+    const { rows } = await stack.pipeline.database.query(
+      `select generation, convert_from(b.body, 'utf8') as body from millrace.events e
+       join millrace.bodies b on b.day = e.body_day and b.id = e.body_id
+       where event_id = $1 and status = 'completed' order by generation`,
+      [id],
+    );
+    expect(rows).toMatchObject([
+      { generation: 0, body: expect.stringContaining("first") },
+      { generation: 1, body: expect.stringContaining("third") },
+    ]);
+  });
+
+  test("keeps three bodies, and the hashes of further ones", async () => {
+    const id = `five-bodies-${backend}`;
+    for (const of of [1, 2, 3, 4, 5]) expect((await send(id, { of })).status).toBeLessThan(300);
+    await until(async () => (await listed(id)).length === 4);
+    expect((await listed(id)).filter(({ kept }) => kept)).toHaveLength(3);
+  });
+});
