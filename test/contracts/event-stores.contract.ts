@@ -84,7 +84,6 @@ export function eventStoresContract(title: string, open: () => Promise<EventStor
 
     test("is accepted with others of its delivery, when all of them are kept", async () => {
       expect(await deliver([{ id: "a_1" }, { id: "a_2" }])).toBe(202);
-      // Its body is the whole delivery, so that a_2 comes with another one.
       expect(await deliver([{ id: "a_2" }, { id: "a_3" }])).toBe(opened.conflictStatus ?? 202);
       if (opened.conflictStatus !== undefined) return;
       expect(await deliver([{ id: "a_1" }, { id: "a_3" }])).toBe(200);

@@ -9,7 +9,9 @@ export async function job(redis: Redis, key: string): Promise<string[]> {
   const hash = await redis.hgetall(key);
   if (hash["data"] === undefined) return [`${key} is not there`];
   const { data, ...fields } = hash;
-  const timeless = data.replace(/("(?:accepted_at|webhook-timestamp)":)"?\d+"?/g, '$1"<time>"');
+  const timeless = data
+    .replace(/("(?:accepted_at|webhook-timestamp)":)"?\d+"?/g, '$1"<time>"')
+    .replace(/"ledger":"[^"]+"/, '"ledger":"<uuid>"');
   const envelope = JSON.parse(timeless) as Record<string, unknown>;
   return [
     key,

@@ -4,7 +4,6 @@ import { postOnce, startStack, untilCompletedOnce, type Stack } from "../support
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 
-// Two GitHub Apps at one address, a sender whose ids are times: one id, two bodies.
 onEachBackend("an id that comes with another body", (prepare, backend) => {
   let stack: Stack;
   beforeAll(async () => {

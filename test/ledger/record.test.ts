@@ -38,6 +38,13 @@ describe("record", () => {
         ...{ pendingForMs: expect.any(Number), stored: storedOf(event) },
       },
     ]);
+    const started = anEvent();
+    await it.ledger.claims.record([{ ...aJob(started), startedBefore: true }]);
+    // An attempt that left nothing has a row with its reason.
+    for (const each of [event, started]) {
+      const log = (await it.ledger.reads.findEvent(keyOf(each)))?.attemptLog;
+      expect(log).toMatchObject([{ attempt: 1, code: "interrupted", counted: each === event }]);
+    }
   });
 
   test("keeps a failed event failed in the run that failed it, and says why", async () => {

@@ -154,6 +154,13 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
     await a.startInProcess("worker", copy);
   });
 
+  test("a Redis that is full lets a worker start, which empties it", async () => {
+    const a = await environment();
+    await cli("CONFIG", "SET", "maxmemory", "1mb");
+    await a.startInProcess("worker");
+    await cli("CONFIG", "SET", "maxmemory", "0");
+  });
+
   test("`acl` prints the users with the prefix", async () => {
     const printed = await millrace(["acl"], { env: { QUEUE_PREFIX: "staging" } });
     expect(printed.stdout).toContain("user millrace-worker on");

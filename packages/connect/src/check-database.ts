@@ -79,6 +79,27 @@ export async function retentionFinding(pool: Pool): Promise<Finding | undefined>
   };
 }
 
+/** Finds sources whose sender repeats an event for longer than its ID is known. */
+export function horizonFindings({
+  sources,
+  retention: { keysDays },
+}: Pick<Config, "sources" | "retention">): Finding[] {
+  return Object.entries(sources).flatMap(
+    ([
+      name,
+      {
+        provider: { repeatsDays = 0 },
+      },
+    ]) => {
+      if (repeatsDays <= keysDays) return [];
+      return {
+        detail: `retention.keysDays is ${keysDays}, and the sender of source "${name}" may repeat an event for ${repeatsDays} days: later repeats run again`,
+        fix: `Set retention.keysDays to ${repeatsDays} or more`,
+      };
+    },
+  );
+}
+
 /** Finds settings under which events can be lost, or handlers cut off. */
 export function settingFindings(
   facts: ServerFacts,

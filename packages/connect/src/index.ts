@@ -13,6 +13,7 @@
  * being opened.
  */
 export {
+  horizonFindings,
   requireServer,
   retentionFinding,
   settingFindings,

@@ -16,6 +16,7 @@ import {
 import { retryUntilAvailable } from "@millrace/service";
 import {
   checkDatabase,
+  horizonFindings,
   retentionFinding,
   settingFindings,
   type Finding,
@@ -257,7 +258,8 @@ async function checkForWorker({
   }
   const queuesOnPostgres = environment.REDIS_URL === undefined;
   await checkConnections(pool, config, { queuesOnPostgres });
-  for (const finding of settingFindings(facts, config.worker)) watch.onFinding?.(finding);
+  const findings = [...settingFindings(facts, config.worker), ...horizonFindings(config)];
+  for (const each of findings) watch.onFinding?.(each);
   const finding = hasOwnLogin ? undefined : await retentionFinding((retention ?? postgres).pool);
   if (finding !== undefined) watch.onFinding?.(finding);
 }

@@ -1,6 +1,7 @@
 import { isMillraceError, MillraceError, wait } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
-import { isSameDatabase, type QueueMark, type Queues } from "@millrace/queue";
+import { isSameDatabase, type QueueMark, type Queues, type TakenMark } from "@millrace/queue";
+import { reasonOf } from "@millrace/service";
 
 /** Milliseconds between renewals of the marks, a sixth of the time for which they hold. */
 const RENEW_INTERVAL_MS = 5_000;
@@ -87,7 +88,7 @@ export class QueueClaim {
     await this.#refuseTwin(source);
     let first: QueueMark | undefined;
     for (;;) {
-      const taken = await queues.takeMark(source, this.#identity);
+      const taken = await this.#takeMark(source);
       if (taken === undefined) return;
       const { was } = taken;
       if (taken.kind === "taken") {
@@ -122,6 +123,26 @@ export class QueueClaim {
       }
       await wait(LOOK_INTERVAL_MS, signal);
       signal.throwIfAborted();
+    }
+  }
+
+  /**
+   * A Redis that is full takes no mark, and workers must empty it: one of ours that is there, or
+   * none, will do until it has room again.
+   * @throws `redis_unreachable` while it takes none for another reason
+   */
+  async #takeMark(source: string): Promise<TakenMark | undefined> {
+    const { queues } = this.#options;
+    try {
+      return await queues.takeMark(source, this.#identity);
+    } catch (error) {
+      const message = reasonOf(error);
+      const mark = await queues.readMark(source).catch(() => undefined);
+      const isFree = mark?.isLive !== true || isOurs(mark, this.#identity);
+      if (/^OOM\b/.test(message) && isFree) return undefined;
+      throw new MillraceError("redis_unreachable", `Cannot mark the queue: ${message}`, {
+        cause: error,
+      });
     }
   }
 

@@ -100,6 +100,10 @@ export const ERROR_CODES = {
     meaning:
       "An event cannot be emitted: it is the 17th of a chain of events that emit each other.",
   },
+  interrupted: {
+    meaning:
+      "The attempt ended without a result: its worker died, or its transaction was undone because of other events.",
+  },
   attempts_exhausted: {
     meaning:
       "All attempts were used up, and the last one was interrupted before it reported a result.",

@@ -88,6 +88,8 @@ export interface Provider<DataField extends string = string> {
   readonly methods: readonly string[];
   /** The largest body that the provider documents, in bytes; 1 MiB where it documents none. */
   readonly bodyBytesMax: number;
+  /** Days for which the sender may deliver an event again, where it documents that. */
+  readonly repeatsDays?: number;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
   readonly types?: readonly string[];

@@ -17,6 +17,7 @@ export interface ProviderParts<DataField extends string> {
   /** Headers other than the signature's that name an event: GitHub's delivery id and event. */
   readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
   readonly bodyBytesMax?: number;
+  readonly repeatsDays?: number;
   readonly methods?: readonly string[];
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 }
@@ -32,6 +33,7 @@ export function defineProvider<DataField extends string = never>(
     bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
     keptHeaders: parts.keptHeaders ?? [],
     idIsSigned: parts.idIsSigned,
+    ...(parts.repeatsDays !== undefined && { repeatsDays: parts.repeatsDays }),
     ...(parts.types !== undefined && { types: parts.types }),
     ...(parts.dataField !== undefined && { dataField: parts.dataField }),
     ...(parts.answers !== undefined && { answers: parts.answers }),

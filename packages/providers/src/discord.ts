@@ -63,6 +63,7 @@ const provider = defineProvider({
   }),
   identify: withHandshake(pong, identifyWithAnswer),
   idIsSigned: true,
+  repeatsDays: 1,
   keptHeaders: ["content-type"],
   samples: discordSamples,
   generateSecret: () => randomPrivateKey(ed25519),

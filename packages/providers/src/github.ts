@@ -37,6 +37,7 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id, type: header("x-github-event") }),
   idIsSigned: false,
+  repeatsDays: 3,
   types: GITHUB_TYPES,
   bodyBytesMax: 25 * 1024 * 1024,
   keptHeaders: [

@@ -77,6 +77,7 @@ function providerOf(key: KeyEncoding | undefined): Provider<"payload"> {
       typeIsOptional: true,
     }),
     idIsSigned: true,
+    repeatsDays: 2,
     dataField: "payload",
     keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
     answers: OK_ANSWERS,

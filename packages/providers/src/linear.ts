@@ -33,6 +33,7 @@ const provider = defineProvider({
     type: firstOf(joined(".", json("type"), json("action")), json("type")),
   }),
   idIsSigned: false,
+  repeatsDays: 1,
   dataField: "data",
   bodyBytesMax: 5 * 1024 * 1024,
   keptHeaders: ["content-type", "linear-delivery", "linear-event"],

@@ -62,6 +62,7 @@ export function meta<Type extends string = string>(
     }),
     identify: withHandshake(({ delivery }) => subscription(delivery), identifyUpdates),
     idIsSigned: true,
+    repeatsDays: 7,
     methods: ["POST", "GET"],
     bodyBytesMax: 3 * 1024 * 1024,
     keptHeaders: ["content-type"],

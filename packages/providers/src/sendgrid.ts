@@ -36,6 +36,7 @@ const provider = defineProvider({
     }),
   ),
   idIsSigned: true,
+  repeatsDays: 1,
   keptHeaders: ["content-type"],
   samples: sendgridSamples,
   generateSecret: () => randomPrivateKey(p256),

@@ -38,6 +38,7 @@ const provider = defineProvider({
     type: topicOf,
   }),
   idIsSigned: false,
+  repeatsDays: 1,
   types: SHOPIFY_TYPES,
   keptHeaders: [
     "content-type",

@@ -36,6 +36,7 @@ const provider = defineProvider({
     }),
   ),
   idIsSigned: true,
+  repeatsDays: 1,
   dataField: "event",
   keptHeaders: ["content-type", "x-slack-retry-num", "x-slack-retry-reason"],
   answers: OK_ANSWERS,

@@ -40,6 +40,7 @@ export function square<Type extends string = string>(
     }),
     identify: identifyOne({ id: json("event_id"), type: json("type") }),
     idIsSigned: true,
+    repeatsDays: 1,
     dataField: "data",
     keptHeaders: [
       "content-type",

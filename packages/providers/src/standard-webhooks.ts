@@ -22,6 +22,7 @@ const provider = defineProvider({
     typeIsOptional: true,
   }),
   idIsSigned: true,
+  repeatsDays: 3,
   dataField: "data",
   keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
   samples: standardWebhooksSamples,

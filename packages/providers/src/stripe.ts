@@ -27,6 +27,7 @@ const provider = defineProvider({
   }),
   identify: identifyOne({ id: json("id"), type: json("type") }),
   idIsSigned: true,
+  repeatsDays: 3,
   types: STRIPE_TYPES,
   dataField: "data",
   samples: stripeSamples,

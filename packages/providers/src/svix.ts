@@ -27,6 +27,7 @@ const provider = defineProvider({
     typeIsOptional: true,
   }),
   idIsSigned: true,
+  repeatsDays: 5,
   keptHeaders: ["content-type", "svix-id", "svix-timestamp", "webhook-id", "webhook-timestamp"],
   samples: svixSamples,
   generateSecret: randomWhsec,

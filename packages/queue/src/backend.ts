@@ -82,11 +82,9 @@ export interface Backend {
   ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;
   writeLedgerMark(queue: Queue, mark: string): Promise<void>;
   forgotten(queue: Queue, sinceMs: number): Promise<Forgotten>;
-  /** Undefined on Postgres, whose queues no other ledger can have. */
-  readonly marks?: {
-    read(queue: Queue): Promise<QueueMark | undefined>;
-    take(queue: Queue, claim: OwnerClaim): Promise<TakenMark>;
-  };
+  /** Both are undefined on Postgres, whose queues no other ledger can have. */
+  readMark?(queue: Queue): Promise<QueueMark | undefined>;
+  takeMark?(queue: Queue, claim: OwnerClaim): Promise<TakenMark>;
   counts(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, JobCounts>>;
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
   close(): Promise<void>;
@@ -105,5 +103,6 @@ export type QueueQueries = Pick<
   | "ledgerMarks"
   | "writeLedgerMark"
   | "forgotten"
-  | "marks"
+  | "readMark"
+  | "takeMark"
 >;

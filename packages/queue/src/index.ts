@@ -34,6 +34,7 @@ export {
   type JobOwner,
   type OwnerClaim,
   type QueueMark,
+  type TakenMark,
 } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { createQueueLimits } from "./pressure.ts";

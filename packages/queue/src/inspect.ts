@@ -95,8 +95,8 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     ledgerMarks: (sources) => backend.ledgerMarks(queuesOf(sources)),
     writeLedgerMark: (source, mark) => backend.writeLedgerMark(queueOf(source), mark),
     forgotten: (source, sinceMs) => backend.forgotten(queueOf(source), sinceMs),
-    readMark: async (source) => await backend.marks?.read(queueOf(source)),
-    takeMark: async (source, claim) => await backend.marks?.take(queueOf(source), claim),
+    readMark: async (source) => await backend.readMark?.(queueOf(source)),
+    takeMark: async (source, claim) => await backend.takeMark?.(queueOf(source), claim),
   };
 }
 

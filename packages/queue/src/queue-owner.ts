@@ -73,37 +73,34 @@ redis.call("HSET", KEYS[1], "${FIELD}", ours)
 return { 1, nowMs, ours, not isOurs and mark or "" }
 `);
 
-export function createQueueMarks(client: Redis) {
-  return {
-    read: async (queue: Queue): Promise<QueueMark | undefined> => {
-      const [mark, [seconds]] = await Promise.all([
-        client.hget(queue.toKey("meta"), FIELD).catch(unlessWrongType),
-        client.time(),
-      ]);
-      return readMark(mark ?? "", Number(seconds) * 1_000);
-    },
-    take: async (queue: Queue, claim: OwnerClaim): Promise<TakenMark> => {
-      const { ledger, systemId, oid, startedAtMs, held } = claim;
-      const args = [
-        ...[ledger, systemId || NOT_SHOWN, oid, String(Math.round(startedAtMs))],
-        ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0)],
-      ];
-      const [taken, nowMs, text, was = ""] = (await TAKE.run(
-        client,
-        [queue.toKey("meta")],
-        args,
-      )) as [0 | 1, number, string, string?];
-      const mark = readMark(text, nowMs);
-      if (mark === undefined) throw replyError("Cannot mark the queue: Redis gave no mark");
-      return taken === 0
-        ? { kind: "refused", was: mark }
-        : { kind: "taken", mark, was: readMark(was, nowMs) };
-    },
-  };
+export async function readQueueMark(client: Redis, queue: Queue): Promise<QueueMark | undefined> {
+  const [mark, [seconds]] = await Promise.all([
+    client.hget(queue.toKey("meta"), FIELD).catch(unlessWrongType),
+    client.time(),
+  ]);
+  return parseMark(mark ?? "", Number(seconds) * 1_000);
+}
+
+export async function takeQueueMark(
+  client: Redis,
+  queue: Queue,
+  { ledger, systemId, oid, startedAtMs, held }: OwnerClaim,
+): Promise<TakenMark> {
+  const args = [
+    ...[ledger, systemId || NOT_SHOWN, oid, String(Math.round(startedAtMs))],
+    ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0)],
+  ];
+  const answer = await TAKE.run(client, [queue.toKey("meta")], args);
+  const [taken, nowMs, text, was = ""] = answer as [0 | 1, number, string, string?];
+  const mark = parseMark(text, nowMs);
+  if (mark === undefined) throw replyError("Cannot mark the queue: Redis gave no mark");
+  return taken === 0
+    ? { kind: "refused", was: mark }
+    : { kind: "taken", mark, was: parseMark(was, nowMs) };
 }
 
 /** Undefined for a text that was edited. */
-function readMark(text: string, nowMs: number): QueueMark | undefined {
+function parseMark(text: string, nowMs: number): QueueMark | undefined {
   const [ledger, systemId, oid, ...times] = text.split(" ");
   const [startedAtMs = 0, sinceMs = 0, untilMs = 0] = times.map(Number);
   if (ledger === undefined || systemId === undefined || oid === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { QueueQueries, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./backend.ts";
 import { parseInfo } from "./redis-durability.ts";
-import { createQueueMarks } from "./queue-owner.ts";
+import { readQueueMark, takeQueueMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
 import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
@@ -32,7 +32,8 @@ export function createRedisQueries(client: Redis): QueueQueries {
       await client.hset(queue.toKey("meta"), LEDGER_FIELD, mark).catch(unlessWrongType);
     },
     forgotten: (queue, sinceMs) => countForgotten(client, queue, sinceMs),
-    marks: createQueueMarks(client),
+    readMark: (queue) => readQueueMark(client, queue),
+    takeMark: (queue, claim) => takeQueueMark(client, queue, claim),
   };
 }
 

@@ -1,3 +1,4 @@
+import { horizonFindings } from "@millrace/connect";
 import {
   isMillraceError,
   matchesType,
@@ -48,7 +49,11 @@ async function checkConfig(on: Project): Promise<Seen> {
     const isMissing = error.code === "config_not_found";
     return bad(error.message, isMissing ? "`millrace init` writes one to start from" : undefined);
   }
-  return ok(`${Object.keys(on.loaded.config.sources).join(", ")}; from ${on.loaded.path}`);
+  const detail = `${Object.keys(on.loaded.config.sources).join(", ")}; from ${on.loaded.path}`;
+  const findings = horizonFindings(on.loaded.config);
+  if (findings.length === 0) return ok(detail);
+  const details = [detail, ...findings.map((finding) => finding.detail)].join("; ");
+  return note(details, findings.map(({ fix }) => fix).join("; "));
 }
 
 /** Loads the handlers as a worker does. */

@@ -6,7 +6,7 @@ import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /** Rows that the log of attempts keeps of an event's waits, which could come each second. */
-const WAITS_LOGGED = 100;
+export const WAITS_LOGGED = 100;
 
 /**
  * Records a failed attempt while it is the event's latest; returns one row if it was. Only the

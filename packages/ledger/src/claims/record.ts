@@ -9,6 +9,7 @@ import {
 } from "@millrace/core";
 import { isDatabaseUnavailable, messageOf } from "../connection/database-errors.ts";
 import { IDENTITY_LOCK } from "./admit.ts";
+import { WAITS_LOGGED } from "./fail.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import {
   chunkEvents,
@@ -130,6 +131,9 @@ async function recordOnce(
 
 const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
 
+const INTERRUPTED =
+  "'The attempt ended without a result: its worker died, or its transaction was undone because of others'";
+
 const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
@@ -141,7 +145,7 @@ const IS_EXPIRED =
  * so that a handler delays only its own event. `again` is a row inserted after the statement's
  * snapshot. `:uncounted` runs use up one attempt number. Leaves out a new event accepted more than
  * `:keysDays` days ago: it may have been deleted since. A known event with another body, type, or
- * `unsigned` keeps the first, and the conflict is noted.
+ * `unsigned` keeps the first, and the conflict is noted. An attempt before that left no row gets one.
  */
 const RECORD = statement(
   `
@@ -153,7 +157,8 @@ run AS MATERIALIZED (
 ),
 held AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, e.status, e.last_error, e.last_error_code,
-    e.body_hash, e.digest, e.type, e.unsigned, e.received_at, e.refused, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
+    e.body_hash, e.digest, e.type, e.unsigned, e.received_at, e.refused, e.started_at, e.attempts AS before,
+    e.next_attempt_at IS NULL AND e.waits < ${WAITS_LOGGED} AS is_interrupted, CASE e.attempts WHEN 0 THEN run.uncounted ELSE 0 END AS uncounted,
     CASE e.status WHEN 'failed' THEN e.failed_run IS NOT DISTINCT FROM run.run
       OR run.given_hash = '' OR e.last_error_code IN (${FINAL_CODES})
       OR (e.last_error_code = 'body_lost' AND NOT ${BODY_KEPT("e")}) OR EXISTS (
@@ -189,7 +194,15 @@ counted AS (
     join: "JOIN run USING (source, event_id, generation)",
     where: `run.is_free AND NOT ${IS_EXPIRED}`,
     uncounted: "run.uncounted",
-  })}
+  })}, interrupted AS (
+  INSERT INTO millrace.attempts (source, event_id, generation, attempt, started_at, code, message, counted)
+  SELECT source, event_id, generation, counted.attempts - 1, started_at, 'interrupted', ${INTERRUPTED}, before > 0
+  FROM counted JOIN held USING (source, event_id, generation)
+  WHERE status = 'pending' AND is_interrupted AND counted.attempts > 1
+  UNION ALL
+  SELECT source, event_id, generation, 1, NULL, 'interrupted', ${INTERRUPTED}, false FROM fresh WHERE attempts > 1
+  ON CONFLICT DO NOTHING
+)
 SELECT i.source, i.event_id AS "eventId", i.generation,
   CASE
     WHEN counted.attempts IS NOT NULL OR fresh.body_id IS NOT NULL THEN 'claimed'
