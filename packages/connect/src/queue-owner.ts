@@ -84,7 +84,7 @@ export class QueueClaim {
   }
 
   async #takeFirst(source: string): Promise<void> {
-    const { queues, signal, onTakenOver } = this.#options;
+    const { signal, onTakenOver } = this.#options;
     await this.#refuseTwin(source);
     let first: QueueMark | undefined;
     for (;;) {
@@ -127,8 +127,8 @@ export class QueueClaim {
   }
 
   /**
-   * A Redis that is full takes no mark, and workers must empty it: one of ours that is there, or
-   * none, will do until it has room again.
+   * A Redis that is full takes no mark, and workers must empty it: until then they run with the
+   * mark that is there, if it is ours, or with none.
    * @throws `redis_unreachable` while it takes none for another reason
    */
   async #takeMark(source: string): Promise<TakenMark | undefined> {

@@ -145,7 +145,7 @@ const IS_EXPIRED =
  * so that a handler delays only its own event. `again` is a row inserted after the statement's
  * snapshot. `:uncounted` runs use up one attempt number. Leaves out a new event accepted more than
  * `:keysDays` days ago: it may have been deleted since. A known event with another body, type, or
- * `unsigned` keeps the first, and the conflict is noted. An attempt before that left no row gets one.
+ * `unsigned` keeps the first, and the conflict is noted. An attempt that left no row gets one.
  */
 const RECORD = statement(
   `
