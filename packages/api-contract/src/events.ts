@@ -167,7 +167,7 @@ const body = {
   payload: z
     .unknown()
     .describe(
-      "The body parsed; null when it is no JSON, is larger than 256 kB, or is not at hand.",
+      "The body's own JSON; null when it is no JSON, is larger than 256 kB, or is not at hand.",
     ),
   headers: z.record(z.string(), z.string()),
   body: text(

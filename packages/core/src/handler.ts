@@ -31,6 +31,12 @@ export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
   /** The exact bytes that were signed. */
   readonly body: Uint8Array;
   /**
+   * The text of a value of the payload as it was sent, with all digits of a number:
+   * `text("data.amount")`. Names and indexes of an array with dots between; of two equal names the
+   * last counts. Undefined for null, and where there is none. Throws as `payload` does.
+   */
+  text(path: string): string | undefined;
+  /**
    * The same for each attempt, and another for each replay: `<source>.<id>.<generation>`, hashed
    * where that is longer than 200 bytes. `once` adds the name of its step.
    */

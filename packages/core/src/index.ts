@@ -168,4 +168,14 @@ export {
   type Deadline,
   type StopSignal,
 } from "./deadline.ts";
-export { parsePayload, readForm, shownPayload, shownText, type FormField } from "./payload.ts";
+export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
+export {
+  JsonText,
+  parsePayload,
+  readForm,
+  shownPayload,
+  shownText,
+  stringifyJson,
+  textAt,
+  type FormField,
+} from "./payload.ts";

@@ -1,11 +1,15 @@
 import { isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
+import { jsonBytesAt } from "./json-pieces.ts";
 
 /**
  * Parses an event's body: JSON in UTF-8, or the JSON in the one field `payload` of a form, as
  * GitHub (`content_type: form`) and Slack send it. Undefined for any other body.
  * Source: https://docs.github.com/webhooks/webhook-events-and-payloads
  */
-export function parsePayload(body: Uint8Array): { readonly value: unknown } | undefined {
+export function parsePayload(
+  body: Uint8Array,
+): { readonly value: unknown; readonly text: string } | undefined {
   let text: string;
   try {
     text = UTF8.decode(body);
@@ -19,11 +23,45 @@ export function parsePayload(body: Uint8Array): { readonly value: unknown } | un
 const SHOWN_DEPTH_MAX = 1_000;
 
 /** A body's JSON to write out again; null where it has none, or is nested too deep. */
-export function shownPayload(body: Uint8Array): unknown {
-  const value = parsePayload(body)?.value ?? null;
+export function shownPayload(body: Uint8Array): JsonText | null {
+  const parsed = parsePayload(body);
+  if (parsed === undefined) return null;
   // A level takes two bytes at least.
   const mayBeDeep = body.byteLength > 2 * SHOWN_DEPTH_MAX;
-  return mayBeDeep && isDeeperThan(value, SHOWN_DEPTH_MAX) ? null : value;
+  const isTooDeep = mayBeDeep && isDeeperThan(parsed.value, SHOWN_DEPTH_MAX);
+  return isTooDeep ? null : new JsonText(parsed.text);
+}
+
+/** JSON that goes into other JSON as it came: its numbers keep their digits. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Writes JSON as `JSON.stringify` does, and each `JsonText` in it as its text. */
+export function stringifyJson(value: unknown): string {
+  const texts: string[] = [];
+  const mark = randomUUID();
+  const json = JSON.stringify(value, (_, each: unknown) =>
+    each instanceof JsonText ? `${mark}${texts.push(each.text) - 1}` : each,
+  );
+  if (texts.length === 0) return json;
+  return json.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, at) => texts[Number(at)] ?? "null");
+}
+
+/**
+ * The text of a value by its path in the JSON of a body, as it was sent: of a string its
+ * characters, of anything else its JSON. Undefined for null, and where there is none.
+ */
+export function textAt(json: string, path: string): string | undefined {
+  const bytes = jsonBytesAt(Buffer.from(json), path.split("."));
+  if (bytes === undefined) return undefined;
+  const text = Buffer.from(bytes).toString();
+  if (text === "null") return undefined;
+  return text.startsWith('"') ? String(JSON.parse(text)) : text;
 }
 
 /** Undefined where it is not UTF-8. A character cut in two is left out. */
@@ -54,9 +92,9 @@ function formPayload(body: Uint8Array): string | undefined {
   return fields.length === 1 ? fields[0]?.[1] : undefined;
 }
 
-function parseJson(text: string): { readonly value: unknown } | undefined {
+function parseJson(text: string): { readonly value: unknown; readonly text: string } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    return { value: JSON.parse(text), text };
   } catch {
     return undefined;
   }

@@ -191,14 +191,36 @@ export interface Run {
   end(): void;
 }
 
-export function createRuns(): Runs {
+/**
+ * A process that was frozen for longer than a lock lasts has lost its jobs, and learns that from
+ * Redis only after the next step of its handlers. Its clock tells at once: each look at a signal,
+ * and a timer, compare it.
+ */
+export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number }): Runs {
   const latest = new Map<string, LazySignal>();
   const active = new Set<LazySignal>();
   let stopping = false;
   let onIdle: (() => void)[] = [];
+  let lookedMs = performance.now();
+  let looking: NodeJS.Timeout | undefined;
+
+  function look(): void {
+    const nowMs = performance.now();
+    const isFrozen = nowMs - lookedMs > lockDurationMs;
+    lookedMs = nowMs;
+    if (isFrozen) for (const signal of [...active]) signal.abort(lostLock());
+  }
+
+  class RunSignal extends LazySignal {
+    override get aborted(): boolean {
+      look();
+      return super.aborted;
+    }
+  }
 
   function end(key: string, controller: LazySignal): void {
     active.delete(controller);
+    if (active.size === 0) clearInterval(looking);
     if (latest.get(key) === controller) latest.delete(key);
     if (active.size > 0) return;
     for (const resolve of onIdle) resolve();
@@ -207,7 +229,7 @@ export function createRuns(): Runs {
 
   function abort(key: string): boolean {
     const controller = latest.get(key);
-    controller?.abort(new MillraceError("lost_claim", "Cannot continue: the job's lock was lost"));
+    controller?.abort(lostLock());
     return controller !== undefined;
   }
 
@@ -218,7 +240,11 @@ export function createRuns(): Runs {
     begin: (source, id) => {
       const key = `${source}:${id}`;
       abort(key);
-      const controller = new LazySignal();
+      if (active.size === 0) {
+        lookedMs = performance.now();
+        looking = setInterval(look, lockDurationMs / 4).unref();
+      }
+      const controller = new RunSignal();
       latest.set(key, controller);
       active.add(controller);
       if (stopping) controller.abort(stopped());
@@ -234,6 +260,10 @@ export function createRuns(): Runs {
       return settlesWithin(new Promise<void>((resolve) => onIdle.push(resolve)), timeoutMs);
     },
   };
+}
+
+function lostLock(): MillraceError {
+  return new MillraceError("lost_claim", "Cannot continue: the job's lock was lost");
 }
 
 function stopped(): MillraceError {

@@ -33,7 +33,8 @@ interface SourceWorker {
 }
 
 export function startWorkers(deps: Deps): Workers {
-  const running: Running = { runs: createRuns(), abandoning: new Set() };
+  const { lockDurationMs } = deps.options.worker;
+  const running: Running = { runs: createRuns({ lockDurationMs }), abandoning: new Set() };
   const workers = deps.sources.map((source) => startWorker(deps, source, running));
   let closing: Promise<void> | undefined;
   return {

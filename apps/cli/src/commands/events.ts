@@ -1,5 +1,11 @@
 import type { EventDetail, EventRow } from "@millrace/api-contract";
-import { EVENT_STATUSES, OUTCOMES, MillraceError, type EventLookup } from "@millrace/core";
+import {
+  EVENT_STATUSES,
+  OUTCOMES,
+  MillraceError,
+  type EventLookup,
+  stringifyJson,
+} from "@millrace/core";
 import type { EventFilter, EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
@@ -186,7 +192,7 @@ async function show(
   }
   const { detail } = found;
   context.stdout.write(
-    `${json ? JSON.stringify(asJson(detail)) : formatDetail(detail, new Date())}\n`,
+    `${json ? stringifyJson(asJson(detail)) : formatDetail(detail, new Date())}\n`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { JsonText } from "@millrace/core";
 import type { Attempt, EventRow } from "@millrace/api-contract";
 import type { EventRecord } from "@millrace/ledger";
 import { expect, test } from "vitest";
@@ -88,7 +89,7 @@ test.each<[string, Partial<EventRecord>, RegExp]>([
   ["no longer kept", {}, /payload\n {2}no longer kept$/],
   [
     "JSON, formatted",
-    { payload: { a: 1 }, body: Buffer.from('{"a":1}'), bodyBytes: 7 },
+    { payload: new JsonText('{"a":1}'), body: Buffer.from('{"a":1}'), bodyBytes: 7 },
     /payload\n {2}\{\n {4}"a": 1\n {2}\}$/,
   ],
   [

@@ -1,4 +1,5 @@
 import type { EventRow } from "@millrace/api-contract";
+import { formatJson, textOf } from "@millrace/api-contract/format-json";
 import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
@@ -147,7 +148,9 @@ function generationsTable(generations: EventRecord["generations"]): string {
 function payloadText({ event, payload, body, bodyBytes = 0 }: EventRecord): string {
   if (body === undefined) return "  no longer kept";
   const isWhole = body.byteLength === bodyBytes;
-  const text = payload === null ? shownText(body, isWhole) : JSON.stringify(payload, null, 2);
+  const pretty = payload === null ? "not_json" : formatJson(payload.text);
+  const text =
+    typeof pretty === "string" ? shownText(body, isWhole) : pretty.map(textOf).join("\n");
   const lines = text === undefined ? hexDump(body) : text.split("\n").map(printable);
   const shown = text === undefined ? Math.min(bodyBytes, DUMP_BYTES_MAX) : body.byteLength;
   if (shown < bodyBytes) {

@@ -9,7 +9,7 @@ import {
   type ReadBodyOf,
   type ReadQueryOf,
 } from "@millrace/api-contract";
-import { MillraceError } from "@millrace/core";
+import { MillraceError, stringifyJson } from "@millrace/core";
 import express, { type Request, type Response, type Router } from "express";
 
 export interface Call<Name extends OperationName> {
@@ -43,7 +43,7 @@ export function serve<Name extends OperationName>(
     const answer = await handle(call as unknown as Call<Name>);
     if (download === true) return;
     if (answer === undefined) response.status(204).end();
-    else response.json(answer);
+    else response.type("json").send(stringifyJson(answer));
   });
 }
 

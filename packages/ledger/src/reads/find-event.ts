@@ -13,9 +13,9 @@ import type {
 import {
   isStorable,
   shownPayload,
+  type JsonText,
   type EventKey,
   type EventLookup,
-  type JsonPayload,
 } from "@millrace/core";
 import { and, asc, desc, eq, sql, type SQL } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
@@ -39,7 +39,7 @@ import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 export interface EventRecord {
   readonly event: EventRow;
   /** The body as JSON (`shownPayload`); null without a body or for a part of it. */
-  readonly payload: JsonPayload;
+  readonly payload: JsonText | null;
   /** The exact bytes that were signed, or the first of them; undefined when no longer kept. */
   readonly body: Uint8Array | undefined;
   readonly bodyBytes: number | undefined;

@@ -2,6 +2,7 @@ import {
   MillraceError,
   parsePayload,
   PermanentError,
+  textAt,
   type Handler,
   type JsonPayload,
 } from "@millrace/core";
@@ -19,14 +20,22 @@ export class ParsedBody implements EventPayload {
     this.#body = body;
   }
 
-  // The parser's message quotes the body, and the dashboard shows messages.
   get value(): JsonPayload {
-    this.#parsed ??= parsePayload(this.#body);
-    if (this.#parsed !== undefined) return this.#parsed.value;
-    throw new PermanentError(
-      `Cannot read event.payload: the body (${this.#body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
-    );
+    return (this.#parsed ??= parse(this.#body)).value;
   }
+}
+
+/** Reads a value's text as it was sent. @throws PermanentError for a body that is no JSON */
+export const readText = (body: Uint8Array, path: string): string | undefined =>
+  textAt(parse(body).text, path);
+
+// The parser's message quotes the body, and the dashboard shows messages.
+function parse(body: Uint8Array) {
+  const parsed = parsePayload(body);
+  if (parsed !== undefined) return parsed;
+  throw new PermanentError(
+    `Cannot read event.payload: the body (${body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
+  );
 }
 
 type Schema = NonNullable<Handler["schema"]>;

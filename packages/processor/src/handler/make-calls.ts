@@ -164,13 +164,17 @@ class CallsRun {
     if (planned.kind === "failed") return planned;
     const plan = planned.value;
     const { idempotencyKey } = deps.handlers.eventOf(job.event, attempt, content);
-    const steps = new Steps({ recorded, idempotencyKey, record: (step) => this.#record(step) });
+    const steps = new Steps({
+      ...{ recorded, idempotencyKey, record: (step) => this.#record(step) },
+      isStopped: () => job.signal.aborted,
+    });
     const results = new Map<Handler, unknown>();
     for (const { handler, payload } of plan) {
       const { call, timeoutMs } = handler;
       if (call === undefined) continue;
       const event = deps.handlers.eventOf(job.event, attempt, content, payload);
       failpoint("worker.before_call");
+      if (job.signal.aborted) return { kind: "lost", handlerMs: this.#handlerMs };
       const end = await this.#runInTime(timeoutMs, async (signal) => {
         const { once, end: endSteps } = steps.ofCall(signal);
         try {

@@ -12,6 +12,8 @@ interface Deps {
   /** The results of earlier attempts by the name of the step: JSON, or null for undefined. */
   readonly recorded: ReadonlyMap<string, string | null>;
   readonly idempotencyKey: string;
+  /** Asked before a step runs: its job may be another worker's by now. */
+  readonly isStopped: () => boolean;
   readonly record: (step: {
     readonly name: string;
     readonly result: string | null;
@@ -42,7 +44,7 @@ export class Steps {
     let isOpen = true;
     return {
       once: async (name, run) => {
-        if (signal.aborted) throw signal.reason;
+        if (this.#deps.isStopped() || signal.aborted) throw signal.reason;
         if (!isOpen)
           throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
         return await this.#run(name, run);

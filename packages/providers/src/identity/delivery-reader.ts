@@ -1,7 +1,6 @@
-import { readForm, type Delivery, type DeliveryHead } from "@millrace/core";
+import { readForm, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import { jsonBytesAt } from "./json-pieces.ts";
 
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
 
@@ -31,7 +30,8 @@ export function readDelivery(delivery: Delivery): DeliveryReader {
     json(path) {
       const body = read();
       if (body === undefined) return "not_json";
-      const found = textOf(follow(body.value, path));
+      const value = follow(body.value, path);
+      const found = isLarge(value) ? literalAt(delivery.body, path) : textOf(value);
       return isAmbiguous(found, delivery.body) ? "malformed" : found;
     },
     jsonBytes: (path) =>
@@ -68,10 +68,16 @@ function follow(value: unknown, path: readonly string[]): unknown {
 function textOf(value: unknown): Found {
   if (value === undefined || value === null || value === "") return "missing";
   if (typeof value === "string") return { text: value };
-  // Beyond 2^53 two numbers of the sender's can be one of ours.
-  return typeof value === "number" && Number.isSafeInteger(value)
-    ? { text: String(value) }
-    : "malformed";
+  return typeof value === "number" ? { text: String(value) } : "malformed";
+}
+
+/** A whole number beyond 2^53 keeps the digits that were sent. */
+const isLarge = (value: unknown): value is number =>
+  typeof value === "number" && !Number.isSafeInteger(value);
+
+function literalAt(body: Uint8Array, path: readonly string[]): Found {
+  const text = Buffer.from(jsonBytesAt(body, path) ?? []).toString();
+  return /^-?\d+$/.test(text) ? { text } : "malformed";
 }
 
 // Bytes that are no UTF-8 all read as U+FFFD, so two ids that differ could look the same.

@@ -8,9 +8,9 @@ import {
   type IdentifiedEvent,
   isStorableWithin,
   type Refusal,
+  jsonPieces,
 } from "@millrace/core";
 import { type DeliveryReader, type Found, type Locator, readDelivery } from "./delivery-reader.ts";
-import { jsonPieces } from "./json-pieces.ts";
 import { refuse } from "../answers.ts";
 
 const UNKNOWN_TYPE = "unknown";
@@ -41,7 +41,7 @@ function textOf(found: Found, code: ErrorCode, bytesMax: number): string | Refus
   if (found !== "malformed" && isStorableWithin(found.text, bytesMax)) return found.text;
   return refuse(
     code,
-    `Cannot read the event ${what}: it is not 1 to ${bytesMax} bytes of UTF-8 text without NUL`,
+    `Cannot read the event ${what}: it must be 1 to ${bytesMax} bytes of UTF-8 text without NUL, or a whole number`,
   );
 }
 

@@ -1,7 +1,6 @@
-import type { Delivery, Refusal } from "@millrace/core";
+import { type Delivery, type Refusal, jsonPieces, type JsonPiece } from "@millrace/core";
 import { refuse } from "../answers.ts";
 import { readDelivery } from "./delivery-reader.ts";
-import { jsonPieces, type JsonPiece } from "./json-pieces.ts";
 
 /**
  * The most that Meta documents in one delivery. Each update gets a copy of what stands round it, so
