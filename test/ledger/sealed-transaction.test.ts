@@ -55,6 +55,36 @@ describe("An attempt", () => {
     expect([first.end, second.end]).toEqual(["completed", "completed"]);
   });
 
+  const orders = pgTable("effects", { text: textColumn("name") });
+  const row = { text: "never" };
+  test.each<[string, (tx: HandlerTransaction) => unknown]>([
+    ['an insert into "effects"', (tx) => void tx.insert(orders).values(row)],
+    ['an update of "effects"', (tx) => void tx.update(orders).set(row)],
+    ['a delete from "effects"', (tx) => void tx.delete(orders)],
+    ["a query of tx.execute", (tx) => void tx.execute(sql`delete from effects`)],
+    ["an insert into", (tx) => tx.transaction(async (own) => void own.insert(orders).values(row))],
+    ["an insert into", async (tx) => [await tx.insert(orders).values(row), tx.insert(orders)]],
+  ])("fails with %s that was never run", async (what, slip) => {
+    await expectUndone(
+      it.attempt(async (tx) => void (await slip(tx))),
+      "query_not_awaited",
+    );
+    const { end } = await it.attempt(async (tx) => void (await slip(tx)));
+    expect(String(end)).toContain(what);
+  });
+
+  test("completes with queries that are run together, by another query, or only read", async () => {
+    const { end } = await it.attempt(async (tx) => {
+      await Promise.all([tx.insert(orders).values(row), tx.insert(orders).values(row)]);
+      const gone = tx.$with("gone").as(tx.delete(orders).returning());
+      await tx.with(gone).select().from(gone);
+      await tx.insert(orders).values(row).prepare("effect").execute();
+      void tx.select().from(orders);
+      return tx.update(orders).set(row);
+    });
+    expect(end).toBe("completed");
+  });
+
   test("fails when the handler swallowed the error of a query, with that error's words", async () => {
     const { end, status } = await it.attempt(async (tx) => {
       await write(tx, "lost");

@@ -124,6 +124,10 @@ export const ERROR_CODES = {
     meaning:
       "The transaction was used after the handler returned, or a nested one was still open then.",
   },
+  query_not_awaited: {
+    meaning:
+      "The handler built a query of its transaction and never ran it: it is not awaited. Nothing was written.",
+  },
   tx_control_refused: {
     meaning: "A handler tried to begin or end a transaction, or to COPY from STDIN or to STDOUT.",
   },

@@ -1,14 +1,14 @@
-import type { Outcome } from "@millrace/core";
+import type { HandlerTransaction, Outcome } from "@millrace/core";
 import type pg from "pg";
 import type { PooledConnection } from "../connection/connection.ts";
 import type { EmitTarget } from "./emit.ts";
-import { Guard, handlerTransaction, type SharedTransaction } from "./guard.ts";
+import { Guard, type SharedTransaction } from "./guard.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 export interface GroupWork {
-  begin(tx: ReturnType<typeof handlerTransaction>, target: EmitTarget): Promise<Outcome>;
+  begin(tx: HandlerTransaction, target: EmitTarget): Promise<Outcome>;
   /** True when later first queries may be sent before these handlers end: they send no other. */
   readonly sendsOneQuery: boolean;
 }
@@ -150,7 +150,7 @@ export class GroupRuns<Work extends GroupWork> {
   #begin(run: GroupRun<Work>): void {
     if (run.outcome !== undefined) return;
     run.startedMs = performance.now();
-    run.outcome = run.work.begin(handlerTransaction(run.guard, this.#tables), run.guard);
+    run.outcome = run.work.begin(run.guard.transaction(this.#tables), run.guard);
     const settled = () => {
       run.settledMs = performance.now();
       this.#follow(run);

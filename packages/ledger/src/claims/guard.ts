@@ -1,7 +1,7 @@
 import { MillraceError, type EmittedEvent, type HandlerTransaction } from "@millrace/core";
 import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
-import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
+import { BuiltQueries } from "./built-queries.ts";
 import { databaseUnavailable, isConnectionError } from "../connection/database-errors.ts";
 import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
@@ -48,6 +48,7 @@ export class Guard implements EmitTarget {
   #savepoints: Savepoints | undefined;
   #seen: WeakSet<Error> | undefined;
   #emits: Emitted | undefined;
+  #built: BuiltQueries | undefined;
 
   constructor(connection: PooledConnection, shared?: SharedTransaction) {
     this.#connection = connection;
@@ -79,6 +80,16 @@ export class Guard implements EmitTarget {
     } finally {
       this.#inFlight.delete(sent);
     }
+  }
+
+  /** Gives the handler its transaction: a nested one is a savepoint. */
+  transaction(tables: UserTables | undefined): HandlerTransaction {
+    // drizzle calls nothing of a client but `query`.
+    const client = this as unknown as ConstructorParameters<typeof NodePgSession>[0];
+    // One for each transaction: a dialect remembers columns by the table's name.
+    const dialect = (this.#built = new BuiltQueries());
+    const session = new NodePgSession(client, dialect, tables);
+    return dialect.watch(new NodePgTransaction(dialect, session, tables));
   }
 
   get emittedIfAny(): Emitted | undefined {
@@ -162,10 +173,11 @@ export class Guard implements EmitTarget {
 
   /**
    * Requires after a handler's return that it left the transaction the way it got it.
-   * @throws `tx_control_refused`, `tx_closed`
+   * @throws `tx_control_refused`, `tx_closed`, `query_not_awaited`
    */
   check(): void {
     if (this.#refusal !== undefined) throw this.#refusal;
+    this.#built?.check();
     if (this.#savepoints?.isAnyOpen === true) {
       throw new MillraceError(
         "tx_closed",
@@ -180,19 +192,6 @@ export class Guard implements EmitTarget {
     const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
     return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
   }
-}
-
-/** A transaction and not a database of drizzle: a nested `transaction()` is a savepoint. */
-export function handlerTransaction(
-  guard: Guard,
-  tables: UserTables | undefined,
-): HandlerTransaction {
-  // drizzle calls nothing of a client but `query`.
-  const client = guard as unknown as ConstructorParameters<typeof NodePgSession>[0];
-  // One for each transaction: a dialect remembers columns by the table's name.
-  const dialect = new PgDialect();
-  const session = new NodePgSession(client, dialect, tables);
-  return new NodePgTransaction(dialect, session, tables);
 }
 
 // Drops `queryMode`, `rows` and Submittables of drizzle's config: they could hold a portal open.

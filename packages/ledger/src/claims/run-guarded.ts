@@ -7,7 +7,7 @@ import {
 } from "@millrace/core";
 import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
 import type { EmitTarget } from "./emit.ts";
-import { Guard, handlerTransaction } from "./guard.ts";
+import { Guard } from "./guard.ts";
 import type { PooledConnection } from "../connection/connection.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
@@ -26,7 +26,7 @@ export async function runGuarded(
   const guard = new Guard(connection);
   try {
     const run = async () => {
-      const outcome = await work(handlerTransaction(guard, tables), guard);
+      const outcome = await work(guard.transaction(tables), guard);
       guard.seal();
       await guard.idle();
       return outcome;

@@ -67,6 +67,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
   "tx_closed",
   "tx_control_refused",
+  "query_not_awaited",
   "emit_refused",
   "emit_too_deep",
   "payload_mismatch",
