@@ -84,7 +84,7 @@ test("problems are told in plain words, contradictions beside what is misspelt",
     ingres: {},
   });
   expect(wrong.split("\n").slice(1).toSorted()).toEqual([
-    '  (top level): has no option "ingres"',
+    '  (top level): has no option "ingres" (did you mean "ingress"?)',
     "  handlers: must be a list of on(...), or a function that imports one",
     "  sources.Acme: its name must match ^[a-z][a-z0-9-]{0,39}$",
     "  sources.b.options.attempts: must be a whole number",

@@ -1,7 +1,8 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { configSchema, type Config } from "./config-schema.ts";
 import { MillraceError } from "./errors.ts";
 import type { TableSchema } from "./handler.ts";
+import { unknownKey } from "./nearest.ts";
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
 /** Types a config file, for `defineHandlers` too; it is checked by the process that loads it. */
@@ -25,6 +26,9 @@ export function problems(error: z.ZodError): string {
     .join("\n");
 }
 
+const keysOf = (schema: unknown): readonly string[] =>
+  schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+
 const NOUNS: Readonly<Record<string, string>> = {
   int: "a whole number",
   number: "a number",
@@ -47,7 +51,7 @@ export const plainWords: z.core.$ZodErrorMap = (issue) => {
     case "invalid_value":
       return `must be one of ${issue.values.map(String).join(", ")}`;
     case "unrecognized_keys":
-      return `has no option ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}`;
+      return `has no option ${issue.keys.map((key) => unknownKey(key, keysOf(issue.inst))).join(", ")}`;
     case "invalid_key":
       return issue.issues.map(({ message }) => `its name ${message}`).join(", ");
     default:

@@ -94,3 +94,9 @@ test.each([
   expect(thrown.afterMs).toBe(60_000);
   expect(isRetryLater(thrown)).toBe(true);
 });
+
+test("a RetryLater of a number alone says what to write", () => {
+  expect(() => Reflect.construct(RetryLater, [5_000])).toThrow(
+    "new RetryLater({ afterMs: 60_000 })",
+  );
+});

@@ -35,7 +35,14 @@ export class RetryLater extends Error {
   /** Milliseconds to wait. */
   readonly afterMs: number;
 
-  constructor({ afterMs, until, reason, cause }: RetryLaterOptions) {
+  /** @throws TypeError for anything but an object: a number alone would be read as nothing. */
+  constructor(options: RetryLaterOptions) {
+    if (typeof options !== "object" || options === null) {
+      throw new TypeError(
+        "Cannot make a RetryLater: write new RetryLater({ afterMs: 60_000 }) or new RetryLater({ until: date })",
+      );
+    }
+    const { afterMs, until, reason, cause } = options;
     super(reason ?? "The handler asked to wait", { cause });
     this.name = "RetryLater";
     this.afterMs = waitOf(until === undefined ? afterMs : new Date(until).getTime() - Date.now());

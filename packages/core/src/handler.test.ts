@@ -21,3 +21,24 @@ test("a set-based handler without a function is refused", () => {
     "Cannot bind a handler to shop: it is not a function",
   );
 });
+
+test.each<[string, () => unknown, RegExp]>([
+  [
+    "none",
+    () => Reflect.apply(on, undefined, ["shop", "a"]),
+    /there is none. Write on\("shop", "a", async/,
+  ],
+  [
+    "a part that there is not",
+    () => on("shop", "a", { handle: () => {} } as never),
+    /no part "handle"/,
+  ],
+  [
+    "a misspelt part",
+    () => on("shop", "a", { wirte: () => {} } as never),
+    /did you mean "write"\?/,
+  ],
+  ["no part", () => on("shop", "a", {}), /neither call nor write/],
+])("a handler with %s is refused by what to write", (_what, bind, words) => {
+  expect(bind).toThrow(words);
+});

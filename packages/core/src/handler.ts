@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ExtractTablesWithRelations } from "drizzle-orm";
 import type { NodePgQueryResultHKT } from "drizzle-orm/node-postgres";
 import type { PgTransaction } from "drizzle-orm/pg-core";
+import { unknownKey } from "./nearest.ts";
 
 /** The result of JSON.parse, so that `event.payload.amount` compiles; name your own type with
  * `on<Payload>()`. */
@@ -249,12 +250,25 @@ export function on(
   const name = bound.sources.join(", ");
   const [first, runSet] = given;
   if (typeof first === "function") return { ...bound, write: first };
+  if (typeof first !== "object" || first === null) {
+    throw new TypeError(
+      `Cannot bind a handler to ${name}: there is none. Write on("${name}", "${bound.types.join(", ")}", async (event, { tx }) => { ... })`,
+    );
+  }
   if ("batch" in first) return { ...bound, ...bindSet(name, first, runSet) };
   return { ...bound, ...bindParts(name, first) };
 }
 
+const PARTS = ["schema", "when", "call", "timeoutMs", "write"];
+
 function bindParts(name: string, parts: HandlerParts): HandlerParts {
   const { schema, when, call, timeoutMs, write } = parts;
+  const strange = Object.keys(parts).find((part) => !PARTS.includes(part));
+  if (strange !== undefined) {
+    throw new TypeError(
+      `Cannot bind a handler to ${name}: it has no part ${unknownKey(strange, PARTS)}. Parts are ${PARTS.join(", ")}`,
+    );
+  }
   if (call === undefined && write === undefined) {
     throw new TypeError(`Cannot bind a handler to ${name}: it has neither call nor write`);
   }

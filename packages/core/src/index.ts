@@ -39,7 +39,7 @@ export {
   type ReconcilerConfig,
   type WorkerConfig,
 } from "./config-schema.ts";
-export { defineConfig, parseConfig } from "./define-config.ts";
+export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export {
   environmentSchema,
   isLoopback,
@@ -168,6 +168,7 @@ export {
   type Deadline,
   type StopSignal,
 } from "./deadline.ts";
+export { nearest } from "./nearest.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
 export {
   JsonText,

@@ -42,7 +42,8 @@ test("a payload of 500,000 levels is read for a handler", () => {
   expect(parsePayload(nested(500_000))?.value).toBeInstanceOf(Array);
 });
 
-const LARGE = '{"id":820982911946154508123,"price":1.10,"a":[{"b":"x\\u00e9"}],"n":null,"id2":1,"id2":2}';
+const LARGE =
+  '{"id":820982911946154508123,"price":1.10,"a":[{"b":"x\\u00e9"}],"n":null,"id2":1,"id2":2}';
 
 test("numbers keep their digits: as text by a path, and in JSON that a body is put into", () => {
   expect(textAt(LARGE, "id")).toBe("820982911946154508123");

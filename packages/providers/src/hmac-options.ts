@@ -1,4 +1,4 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, plainWords } from "@millrace/core";
 import { z } from "zod";
 import { parseLocation } from "./identity/delivery-reader.ts";
 import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
@@ -13,7 +13,10 @@ const CREDENTIALS = new Set(["authorization", "cookie", "proxy-authorization"]);
 const location = z.string().transform((text, context) => {
   const found = parseLocation(text);
   if (found !== undefined) return found;
-  context.addIssue({ code: "custom", message: "must be header:<name> or json:<path>" });
+  context.addIssue({
+    code: "custom",
+    message: "must be header:<name> or json:<path>, with names and indexes between dots and no *",
+  });
   return z.NEVER;
 });
 
@@ -94,7 +97,7 @@ export const hmacOptionsSchema = z
 
 /** @throws `invalid_config` with every problem at once. */
 export function parseHmacOptions(options: unknown): z.output<typeof hmacOptionsSchema> {
-  const parsed = hmacOptionsSchema.safeParse(options);
+  const parsed = hmacOptionsSchema.safeParse(options, { error: plainWords });
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map(
     (problem) => `  ${problem.path.join(".") || "(options)"}: ${problem.message}`,

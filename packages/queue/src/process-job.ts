@@ -193,8 +193,8 @@ export interface Run {
 
 /**
  * A process that was frozen for longer than a lock lasts has lost its jobs, and learns that from
- * Redis only after the next step of its handlers. Its clock tells at once: each look at a signal,
- * and a timer, compare it.
+ * Redis only after the next step of its handlers. Its clock shows it at once: each look at a
+ * signal, and a timer, compare it.
  */
 export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number }): Runs {
   const latest = new Map<string, LazySignal>();

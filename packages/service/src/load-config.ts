@@ -1,4 +1,4 @@
-import { type Config, MillraceError, parseConfig } from "@millrace/core";
+import { type Config, MillraceError, parseConfig, type Provider } from "@millrace/core";
 import { createJiti } from "jiti";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -38,7 +38,29 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
       { cause: error },
     );
   }
-  return { config: parseConfig(exported), path: absolute, directory: dirname(absolute) };
+  const config = parseConfig(exported);
+  requireWholeProviders(config);
+  return { config, path: absolute, directory: dirname(absolute) };
+}
+
+/** The parts of a provider; `Provider` says what each of them is. */
+const PROVIDER_PARTS = {
+  ...{ name: "string", methods: "list", bodyBytesMax: "number", keptHeaders: "list" },
+  ...{ idIsSigned: "boolean", createVerifier: "function", identify: "function" },
+  ...{ generateSecret: "function", sampleTypes: "list", sample: "function", sign: "function" },
+} satisfies Partial<Record<keyof Provider, string>>;
+
+/** @throws `invalid_config` with each part that a provider of the user's own lacks */
+function requireWholeProviders({ sources }: Config): void {
+  const problems = Object.entries(sources).flatMap(([source, { provider }]) =>
+    Object.entries(PROVIDER_PARTS).flatMap(([part, type]) => {
+      const value: unknown = Reflect.get(provider, part);
+      const isThere = (Array.isArray(value) ? "list" : typeof value) === type;
+      return isThere ? [] : `  sources.${source}.provider: has no ${part} (${type})`;
+    }),
+  );
+  if (problems.length === 0) return;
+  throw new MillraceError("invalid_config", `Cannot use the config:\n${problems.join("\n")}`);
 }
 
 function isFile(path: string): boolean {

@@ -5,13 +5,13 @@ import {
   MillraceError,
   type EventLookup,
   stringifyJson,
+  nearest,
 } from "@millrace/core";
 import type { EventFilter, EventRecord } from "@millrace/ledger";
 import { showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
-import { nearest } from "../doctor/nearest.ts";
 import { formatDetail, formatLine, formatList } from "../events/format-events.ts";
 import { followEvents, listEvents } from "../events/list-events.ts";
 import { writeBody } from "../events/write-body.ts";

@@ -6,6 +6,7 @@ import {
   withUrl,
   type Config,
   type Handler,
+  nearest,
 } from "@millrace/core";
 import { LATEST_EVENTS, latestTypes } from "@millrace/ledger";
 import {
@@ -18,7 +19,6 @@ import {
 import type { CliContext, Settings } from "../context.ts";
 import { readDevelopmentSecrets, type Run } from "../data-folder.ts";
 import { isFree } from "../start/free-port.ts";
-import { nearest } from "./nearest.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
 export interface Project {

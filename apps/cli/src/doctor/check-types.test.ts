@@ -1,8 +1,7 @@
-import { on, parseConfig, type Config } from "@millrace/core";
+import { on, parseConfig, type Config, nearest } from "@millrace/core";
 import { github, hookMesh, stripe } from "@millrace/providers";
 import { expect, test } from "vitest";
 import { strangeTypes } from "./check-project.ts";
-import { nearest } from "./nearest.ts";
 
 const sources: Config["sources"] = parseConfig({
   sources: {

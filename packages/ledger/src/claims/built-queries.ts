@@ -14,8 +14,8 @@ type Built<Name extends "buildInsertQuery" | "buildUpdateQuery" | "buildDeleteQu
 >[0];
 
 /**
- * The queries that a handler builds. drizzle runs a query when it is awaited, and neither TypeScript
- * nor Postgres notices one that never is. A query counts as run when its SQL was asked for: by its
+ * The queries that a handler builds. drizzle runs a query when it is awaited, and no compiler or
+ * server notices one that never is. A query counts as run when its SQL was asked for: by its
  * own run, or by another query that contains it.
  */
 export class BuiltQueries extends PgDialect {

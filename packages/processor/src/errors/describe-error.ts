@@ -28,9 +28,30 @@ function describe(error: unknown, causesLeft: number): string {
   const first = text === "" ? firstOf(read(error, "errors")) : undefined;
   if (first !== undefined && causesLeft > 0)
     return `${nameOf(error)}: ${describe(first, causesLeft - 1)}`;
-  const own = `${nameOf(error)}: ${text || "(no message)"}${sqlState(error)}`;
+  const own = `${nameOf(error)}: ${text || withoutMessage(error)}${sqlState(error)}`;
   if (cause === undefined || cause === null || causesLeft === 0) return own;
   return `${own} (cause: ${describe(cause, causesLeft - 1)})`;
+}
+
+const KEYS_MAX = 10;
+
+/** Names what was thrown instead of an error: its status and its keys, and no other value. */
+function withoutMessage(error: object): string {
+  const status = read(error, "status");
+  const keys = keysOf(error).slice(0, KEYS_MAX);
+  const known = [
+    ...(typeof status === "number" ? [`status ${status}`] : []),
+    ...(keys.length > 0 && !(error instanceof Error) ? [`keys ${keys.join(", ")}`] : []),
+  ];
+  return `(no message${known.map((part) => `; ${part}`).join("")})`;
+}
+
+function keysOf(error: object): readonly string[] {
+  try {
+    return Object.keys(error);
+  } catch {
+    return [];
+  }
 }
 
 const FAILED_QUERY = "Failed query";

@@ -1,4 +1,4 @@
-import { isPermanentError, on, type Handler } from "@millrace/core";
+import { isPermanentError, on, RetryLater, type Handler } from "@millrace/core";
 import { expect, test } from "vitest";
 import { makeJob } from "../testing/make-job.ts";
 import { createWebhookEvent, Handlers } from "./run-handlers.ts";
@@ -125,4 +125,21 @@ test("a handler hears each source of its list, and `*` every one", async () => {
   expect(await heardBy(handlers, ["mint", "a"])).toEqual([2, 3]);
   // A name is no pattern.
   expect(await heardBy([["sh*", "a"]], ["shop", "a"])).toEqual([]);
+});
+
+test("a value's text keeps its digits, and an error that a handler returns fails the event", async () => {
+  const event = eventOf('{"id":820982911946154508123,"price":1.10}');
+  expect([event.text("id"), event.text("price"), event.text("none")]).toEqual([
+    "820982911946154508123",
+    "1.10",
+    undefined,
+  ]);
+  expect(() => eventOf("<xml/>").text("id")).toThrow(/not JSON/);
+  const job = makeJob();
+  const slip = on(job.event.source, "*", () => new RetryLater({ afterMs: 1_000 }) as never);
+  const handlers = new Handlers([slip], {});
+  const input = { locked: { headers: {}, body: Buffer.from("{}") }, context: {} as never };
+  await expect(handlers.run(job.event, 1, input)).rejects.toThrow(
+    "returned a RetryLater. Write throw",
+  );
 });

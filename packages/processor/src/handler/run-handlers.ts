@@ -69,7 +69,7 @@ export class Handlers {
       for (const { handler, payload } of plan) {
         context.signal.throwIfAborted();
         const webhookEvent = this.eventOf(event, attempt, locked, payload);
-        await handler.write?.(webhookEvent, context, called?.get(handler));
+        refuseReturned(await handler.write?.(webhookEvent, context, called?.get(handler)));
       }
       return plan.length === 0 ? "ignored" : "handled";
     }
@@ -79,7 +79,7 @@ export class Handlers {
     for (const [index, handler] of matching.entries()) {
       if (index > 0) context.signal.throwIfAborted();
       const handlerContext = handler.set === undefined ? context : withoutEmit(context);
-      await handler.write?.(webhookEvent, handlerContext, undefined);
+      refuseReturned(await handler.write?.(webhookEvent, handlerContext, undefined));
     }
     return "handled";
   }
@@ -90,7 +90,7 @@ export class Handlers {
     context: HandlerContext,
   ): Promise<Outcome> {
     const webhookEvents = events.map((event) => this.eventOf(event, 1, event));
-    await handler.set.run(webhookEvents, context);
+    refuseReturned(await handler.set.run(webhookEvents, context));
     return "handled";
   }
 
@@ -126,6 +126,14 @@ export class Handlers {
     }
     return known;
   }
+}
+
+/** @throws for an error that a handler returns: the event would complete. */
+function refuseReturned(returned: unknown): void {
+  if (!(returned instanceof Error)) return;
+  throw new TypeError(
+    `Cannot complete the event: its handler returned a ${returned.name}. Write throw in place of return`,
+  );
 }
 
 type Sources = Readonly<

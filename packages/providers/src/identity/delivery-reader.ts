@@ -152,7 +152,7 @@ export const bodyDigest: Locator = ({ delivery }) => ({
 });
 
 const LOCATION =
-  /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]][^\s.[\]]*(?:\.[^\s.[\]]+)*))$/;
+  /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]*][^\s.[\]*]*(?:\.[^\s.[\]*]+)*))$/;
 
 /** Reads a location as a config writes it: `header:x-acme-id` or `json:data.id`. */
 export function parseLocation(

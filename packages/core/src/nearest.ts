@@ -16,6 +16,12 @@ export function nearest(text: string, list: readonly string[]): string | undefin
   return found;
 }
 
+/** An unknown key, with the known one that was probably meant. */
+export function unknownKey(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known);
+  return JSON.stringify(key) + (meant === undefined ? "" : ` (did you mean "${meant}"?)`);
+}
+
 /** A character may be missing, or one too many. */
 const starts = (text: string, length: number): string[] =>
   [-1, 0, 1].map((more) => text.slice(0, Math.max(0, length + more)));
