@@ -11,6 +11,7 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 const CALLED_ELSEWHERE = {
   "EmbeddedPostgres.kill": "tests of a crash",
   "RetryLater.fromResponse": "handlers of users",
+  "WebhookEvent.text": "handlers of users",
 };
 /** The package that users import: some of its methods are for them alone. */
 const FOR_USERS = join("packages", "millrace", "src");

@@ -189,6 +189,8 @@ onOneBackend("the API's document", (prepare, backend) => {
       await ask(403, call, { headers: bearer(VIEWER) });
     }
     await ask(404, ["GET", "/api/events/acme/evt_none_1"]);
+    for (const path of ["events", "event-count"])
+      await ask(404, ["GET", `/api/${path}?error=none`]);
     await ask(404, ["GET", "/api/events/acme/evt_none_1/body"]);
     for (const verb of ["retry", "replay"]) {
       await ask(404, ["POST", `/api/events/acme/evt_none_1/${verb}`]);

@@ -20,7 +20,6 @@ import { until } from "../support/until.ts";
 import { commands, exitCodes } from "./command.ts";
 import { columns, functions, spyOnLocks, sqlStates, type LockSpy } from "./database.ts";
 import config from "./fixture/millrace.config.ts";
-import { failpointsIn, PRINTING_FAILPOINTS, reachedBy, reachedByCommand } from "./failpoints.ts";
 import { answer, operations, valueFields, type Document } from "./http.ts";
 import { EVENT_IDS, job, keys } from "./queue.ts";
 
@@ -63,7 +62,7 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     servers = await onRedis(scratchDatabase);
     locks = await spyOnLocks(servers.databaseUrl);
     archive = await mkdtemp(join(tmpdir(), "millrace-archive-"));
-    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: archive, ...PRINTING_FAILPOINTS };
+    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: archive };
     pipeline = await createPipeline(servers, over, config);
     redis = new Redis(String(servers.redisUrl));
     [ingress, dashboard] = await Promise.all([
@@ -160,53 +159,6 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     });
   });
 
-  test("failpoints are reached in a stable order", async () => {
-    const { database, env } = pipeline;
-    const send = (id: string, type: string, source: "acme" | "patient" = "acme") => {
-      return () => post(ingress.url, { id, type, source });
-    };
-    const answered = "ingress.before_answer";
-    const queueFirst = { act: send("evt_step_1", "test.works"), last: answered };
-    const ledgerFirst = { act: send("evt_step_2", "test.works", "patient"), last: "ledger.marked" };
-    const again = { act: send("evt_never_1", "test.never"), last: answered };
-    const sections = {
-      "A delivery, the queue first": await reachedBy(ingress, queueFirst),
-      "A delivery, the ledger first": await reachedBy(ingress, {
-        ...ledgerFirst,
-        which: /^ingress|accepted$/,
-      }),
-      "The same, behind the answer": await reachedBy(ingress, {
-        ...ledgerFirst,
-        act: send("evt_step_3", "test.works", "patient"),
-        which: /^queue|enqueue|marked$/,
-      }),
-      "A redelivery of an event that failed": await reachedBy(ingress, again),
-    };
-    await untilQuiet(database, worker);
-    const works = { act: send("evt_step_4", "test.works"), last: "worker.committed" };
-    const never = { act: send("evt_step_5", "test.never"), last: "worker.fail_recorded" };
-    const attempts = {
-      "An attempt that completes": await reachedBy(worker, works),
-      "An attempt that fails": await reachedBy(worker, never),
-    };
-    await untilQuiet(database, worker);
-    await age(database, 100, "evt_step_4");
-    await age(database, 40, "evt_step_5");
-    const retention = new Set(await reachedByCommand(["retention"], env));
-    servers.redis?.freeze();
-    const hanging = { act: send("evt_step_6", "test.works"), last: answered };
-    // The queue's call ends at the same time as the wait for it, so its `ingress.placed` has no order.
-    const which = /^ingress\.(?!placed)|accepted$/;
-    const fallenBack = await reachedBy(ingress, { ...hanging, which });
-    servers.redis?.thaw();
-    await expectStable("failpoints.txt", {
-      ...sections,
-      "A delivery, the queue first, while Redis hangs": fallenBack,
-      ...attempts,
-      "A run of the retention": [...retention],
-    });
-  });
-
   test("commands, flags, JSON fields, exit codes and environment variables are stable", async () => {
     const json = async (args: string) => {
       const { stdout, stderr } = await millrace(args.split(" "), { env: pipeline.env });
@@ -251,27 +203,6 @@ async function untilSettled(database: Pipeline["database"], least = 1): Promise<
     const { rows } = await database.query<{ status: string }>("select status from webhook_events");
     return rows.length >= least && rows.every(({ status }) => status !== "pending");
   });
-}
-
-/** Waits until nothing is pending, and the worker has printed the last failpoint of each attempt: a row
- * is seen before the worker hears of its COMMIT. */
-async function untilQuiet(database: Pipeline["database"], worker: MillraceProcess): Promise<void> {
-  await untilSettled(database);
-  await until(
-    async () => {
-      const { rows } = await database.query<{ completed: number; failed: number }>(
-        `select (select count(*)::int from webhook_events where status = 'completed') as completed,
-           (select count(*)::int from millrace.attempts) as failed`,
-      );
-      const printed = failpointsIn(worker.output());
-      const count = (name: string) => printed.filter((one) => one === name).length;
-      return (
-        count("worker.committed") === rows[0]?.completed &&
-        count("worker.fail_recorded") === rows[0]?.failed
-      );
-    },
-    { what: "the worker to print the end of each attempt" },
-  );
 }
 
 async function postSigned(ingressUrl: string, source: "github", body: Buffer): Promise<void> {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -9,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { startRole } from "../support/millrace-process.ts";
-import { openTestQueues } from "../support/queue-fixture.ts";
+import { markQueue } from "../support/queue-fixture.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import config from "./fixture/millrace.config.ts";
@@ -26,11 +25,7 @@ const VARIABLES = {
 async function redisForTest(args: readonly string[] = []): Promise<TestRedis> {
   const redis = await startRedis({ args });
   onTestFinished(() => redis.stop());
-  // As a worker does, from whose mark this ingress knows its ledger.
-  const mark = { ledger: randomUUID(), systemId: "", oid: "1", startedAtMs: 1 };
-  const queues = await openTestQueues({ databaseUrl: "", redisUrl: redis.url }, "cli", ["plain"]);
-  await queues.takeMark("plain", mark);
-  await queues.close();
+  await markQueue(redis.url, "plain");
   return redis;
 }
 

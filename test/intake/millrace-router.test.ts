@@ -35,6 +35,23 @@ async function serve(
 }
 
 test.each([
+  ["express.raw()", express.raw({ type: "*/*" })],
+  [
+    "a platform, into rawBody",
+    express.json({ verify: (to, _, bytes) => Object.assign(to, { rawBody: bytes }) }),
+  ],
+])("a router takes the bytes that were read before by %s", async (_, before) => {
+  const port = await serve((app, router) => void app.use(before).use("/webhooks", router));
+  const answer = await sendTo(port, { source: "plain", ...signed({ id: "evt 1" }) });
+  expect([answer.status, answer.headers["millrace-event-id"]]).toEqual([202, "evt%201"]);
+  const large = await sendTo(port, {
+    source: "plain",
+    ...signed({ id: "e", x: "x".repeat(70_000) }),
+  });
+  expect(large.status).toBe(413);
+});
+
+test.each([
   ["that a body parser has read", express.json()],
   [
     "that is parsed and still unread, as some platforms hand it over",

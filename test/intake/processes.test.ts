@@ -4,6 +4,7 @@ import { Queue } from "bullmq";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startSenders } from "../integration/senders.ts";
 import { startRole, type MillraceProcess } from "../support/millrace-process.ts";
+import { markQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { SECRET, signed } from "./plain-config.ts";
@@ -15,6 +16,7 @@ describeOnRedis("an ingress of two processes", () => {
 
   beforeEach(async () => {
     redis = await startRedis();
+    await markQueue(redis.url, "plain");
     const env = {
       MILLRACE_CONFIG: fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url)),
       PLAIN_WEBHOOK_SECRET: SECRET,

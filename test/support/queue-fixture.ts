@@ -24,6 +24,13 @@ export async function openTestQueues(
   return queues;
 }
 
+/** Marks a queue as a worker does: an ingress without a database knows its ledger from that. */
+export async function markQueue(redisUrl: string, source: string): Promise<void> {
+  const queues = await openTestQueues({ databaseUrl: "", redisUrl }, "cli", [source]);
+  await queues.takeMark(source, { ledger: "a-ledger", systemId: "", oid: "1", startedAtMs: 1 });
+  await queues.close();
+}
+
 export async function withQueue<T>(
   urls: ServerUrls,
   source: string,

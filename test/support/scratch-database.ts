@@ -50,6 +50,8 @@ export async function copyDatabase(url: string) {
     restore: async () => {
       await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
       await copyOver(copy, name);
+      // As `millrace restored` does.
+      await queryOnce(url, "UPDATE millrace.identity SET database_oid = NULL, system_id = NULL");
     },
     drop: () => onServer(`DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`),
   };

@@ -36,7 +36,9 @@ export interface Settings {
 }
 
 export function readSettings(context: CliContext): Settings {
-  const environment = readEnvironment(context.env);
+  // A host's PORT is for what strangers reach, and several roles may start here.
+  const { PORT, ...env } = context.env;
+  const environment = readEnvironment({ ...(PORT && { INGRESS_PORT: PORT }), ...env });
   return {
     environment,
     configPath: findConfig(environment.MILLRACE_CONFIG, context),

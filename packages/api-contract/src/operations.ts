@@ -74,12 +74,14 @@ export const OPERATIONS = {
     who: "viewer",
     query: requests.eventQuery,
     answer: ["EventPage", eventPage],
+    errors: ["error_not_found"],
   },
   "get /event-count": {
     summary: "How many events match a filter, up to `max`.",
     who: "viewer",
     query: requests.eventCountQuery,
     answer: ["EventCount", eventCount],
+    errors: ["error_not_found"],
   },
   "get /events/:source/:eventId": {
     summary:

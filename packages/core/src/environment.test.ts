@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readEnvironment, secretVariable } from "./environment.ts";
 
 test("nothing set gives the documented defaults", () => {
@@ -92,4 +92,14 @@ test("URLs of sockets, with parameters and with encoded passwords are taken", ()
   ]) {
     expect(readEnvironment({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
   }
+});
+
+test("PORT is the port of a role without one of its own, and quotes around a value are left out", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+  const env = { PORT: "8080", WORKER_PORT: "9000", DATABASE_URL: '"postgres://h/db"' };
+  expect(readEnvironment(env)).toMatchObject({
+    ...{ INGRESS_PORT: 8080, DASHBOARD_PORT: 8080, WORKER_PORT: 9000 },
+    DATABASE_URL: "postgres://h/db",
+  });
+  expect(warn.mock.calls[0]?.[0]).toBe("DATABASE_URL is in quotes, which are left out");
 });

@@ -132,12 +132,35 @@ function withCa(redisUrl: string, file: string): string {
   return `${redisUrl}${redisUrl.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;
 }
 
+/** `PORT`, which many hosts give, is the port of the role that runs, unless that has its own. */
+function withPort({ PORT, ...env }: Readonly<Record<string, string | undefined>>) {
+  return PORT === undefined
+    ? env
+    : { INGRESS_PORT: PORT, WORKER_PORT: PORT, DASHBOARD_PORT: PORT, ...env };
+}
+
+const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
+
+/** The value within a pair of quotes, which `docker run --env-file` passes on, with a warning. */
+export function withoutQuotes(name: string, value: string): string {
+  const [, double, single] = QUOTED.exec(value) ?? [];
+  const bare = double ?? single;
+  if (bare === undefined) return value;
+  process.emitWarning(`${name} is in quotes, which are left out`, { type: "MillraceWarning" });
+  return bare;
+}
+
 /**
  * An empty variable counts as unset.
  * @throws `invalid_config` with every problem
  */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const known = ["PORT", ...Object.keys(environmentSchema.shape)];
+  const given = known.flatMap((name) => {
+    const value = env[name];
+    return value === undefined || value === "" ? [] : [[name, withoutQuotes(name, value)] as const];
+  });
+  const set = withPort(Object.fromEntries(given));
   const parsed = variablesSchema.safeParse(set, { error: plainWords });
   if (parsed.success) return parsed.data;
   throw new MillraceError(

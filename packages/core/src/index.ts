@@ -46,6 +46,7 @@ export {
   readEnvironment,
   secretVariable,
   withFirstHost,
+  withoutQuotes,
   type Environment,
 } from "./environment.ts";
 export { ERROR_CODES, LEFT_TO_A_PERSON, statusOf, type ErrorCode } from "./error-codes.ts";

@@ -84,7 +84,7 @@ const MESSAGES = {
   too_many_chunks: "Cannot take the body: it came in too many tiny chunks",
   body_incomplete: "Cannot take the body: the connection ended before it was complete",
   body_already_read:
-    "Cannot verify the delivery: its body was read before. Mount receiver.express() before express.json() and any other body parser, and give receiver.fetch() the raw request",
+    "Cannot verify the delivery: its body was read before. Mount receiver.express() before express.json() and any other body parser, or use express.raw(), and give receiver.node() and receiver.fetch() the unread request, or one with its bytes in rawBody",
   unsupported_encoding: "Cannot take the body: it is compressed. Send the bytes that were signed",
   overloaded: "Cannot take the body: too many bytes are in flight",
   shutting_down: "Cannot take the delivery: this process is closing",

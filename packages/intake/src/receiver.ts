@@ -197,7 +197,11 @@ export class Receiver {
     if (stored === "unavailable") {
       return rejection("unavailable", "Cannot store the event: no event store stored it in time");
     }
-    return answer === undefined ? source[stored] : providerAnswer(stored, answer);
+    const received = answer === undefined ? source[stored] : providerAnswer(stored, answer);
+    const [only, ...others] = events;
+    if (only === undefined || others.length > 0) return received;
+    const id = { "millrace-event-id": encodeURIComponent(only.eventId) };
+    return { ...received, headers: { ...received.headers, ...id } };
   }
 }
 

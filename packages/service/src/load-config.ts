@@ -53,7 +53,8 @@ const PROVIDER_PARTS = {
 /** @throws `invalid_config` with each part that a provider of the user's own lacks */
 function requireWholeProviders({ sources }: Config): void {
   const problems = Object.entries(sources).flatMap(([source, { provider }]) =>
-    Object.entries(PROVIDER_PARTS).flatMap(([part, type]) => {
+    // A stand-in for a role that verifies nothing has no name.
+    ("name" in provider ? Object.entries(PROVIDER_PARTS) : []).flatMap(([part, type]) => {
       const value: unknown = Reflect.get(provider, part);
       const isThere = (Array.isArray(value) ? "list" : typeof value) === type;
       return isThere ? [] : `  sources.${source}.provider: has no ${part} (${type})`;

@@ -86,3 +86,12 @@ test.each(['["one"', '["one", 2]', "[]", '[""]'])(
     );
   },
 );
+
+test("quotes around a known sender's secret are left out, and those of another are its own", () => {
+  const named = { ...provider, name: "hmac" } as Provider;
+  const sources = { stripe: { provider, options: {} }, own: { provider: named, options: {} } };
+  const env = { STRIPE_WEBHOOK_SECRET: '"whsec_1"', OWN_WEBHOOK_SECRET: '"quoted"' };
+  expect(resolveSecrets(parseConfig({ sources }), env)).toEqual({
+    ...{ stripe: ["whsec_1"], own: ['"quoted"'] },
+  });
+});

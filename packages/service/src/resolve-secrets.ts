@@ -3,6 +3,7 @@ import {
   MillraceError,
   secretsOf,
   secretVariable,
+  withoutQuotes,
   withUrl,
   type Config,
   type Source,
@@ -27,7 +28,10 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
     const text = env[variable];
     const file = env[`${variable}_FILE`];
     try {
-      if (isSet(text)) secrets[name] = parseVariable(text, source);
+      // Of a sender that is not known by its provider, the quotes may be the secret's.
+      const isKnown = source.provider.name !== "hmac";
+      const bare = isKnown && isSet(text) ? withoutQuotes(variable, text) : text;
+      if (isSet(bare)) secrets[name] = parseVariable(bare, source);
       else if (isSet(file)) secrets[name] = parseFile(readFileSync(file, "utf8"));
       else secrets[name] = [source.options.secret ?? []].flat();
       if (secrets[name].length === 0) delete secrets[name];

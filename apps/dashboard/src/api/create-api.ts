@@ -41,8 +41,17 @@ export function createApi(deps: Deps): Router {
 function addReads(router: Router, deps: Deps): void {
   const { ledger, overviews } = deps;
   const recordRead = createBodyReads(ledger);
-  serve(router, "get /events", ({ query }) => refuseData(() => ledger.reads.findEvents(query)));
-  serve(router, "get /event-count", async ({ query: { max, ...filter } }) => {
+  /** @throws `error_not_found` for the beginning of no fingerprint */
+  const whole = async <Filter extends { error?: string | undefined }>(filter: Filter) =>
+    filter.error === undefined
+      ? filter
+      : { ...filter, error: await ledger.errors.findFingerprint(filter.error) };
+  serve(router, "get /events", async ({ query }) => {
+    const filter = await whole(query);
+    return await refuseData(() => ledger.reads.findEvents(filter));
+  });
+  serve(router, "get /event-count", async ({ query: { max, ...given } }) => {
+    const filter = await whole(given);
     const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
     const found = groups.reduce((sum, { count }) => sum + count, 0);
     return { count: Math.min(found, max), more: found > max };

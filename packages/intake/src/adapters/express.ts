@@ -21,7 +21,8 @@ export function createExpressAdapter(receiver: Receiver): ConnectHandler {
   return (request, response, next) => {
     const source = ONE_SEGMENT.exec(request.url ?? "")?.[1];
     if (source === undefined) return next();
-    if (request.body !== undefined || request.readableDidRead) {
+    const isParsed = request.body !== undefined && !(request.body instanceof Uint8Array);
+    if (isParsed && !("rawBody" in request)) {
       return adapter.reject(request, response, earlyRejection("body_already_read"));
     }
     adapter.handle(request, response, source);

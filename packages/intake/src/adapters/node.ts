@@ -61,6 +61,15 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     const isClosing = closing || receiver.closing;
     const rejection = isClosing ? earlyRejection("shutting_down") : rejectEarly(request, source);
     if (rejection !== undefined) return refuse(request, response, { rejection, source });
+    const bytes = bytesGiven(request);
+    if (bytes !== undefined && bytes.byteLength <= source.bodyBytesMax) {
+      const received = await receiver.receive(toReceiveRequest(request, name, bytes));
+      return writeResponse(response, received, { close: false });
+    }
+    if (bytes !== undefined || request.readableDidRead) {
+      const code = bytes === undefined ? "body_already_read" : "body_too_large";
+      return refuse(request, response, { rejection: earlyRejection(code), source });
+    }
     // Somebody else who reads the body, a middleware that counts bytes, does not wait for us.
     if (request.readableFlowing === null) await HEAD_IS_PARSED;
     const read =
@@ -109,6 +118,15 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     },
     close,
   };
+}
+
+/** The exact bytes, where a platform has read them: Firebase, or a parser such as express.raw(). */
+function bytesGiven(request: IncomingMessage): Uint8Array | undefined {
+  for (const name of ["rawBody", "body"]) {
+    const given: unknown = Reflect.get(request, name);
+    if (given instanceof Uint8Array) return given;
+  }
+  return undefined;
 }
 
 function toReceiveRequest(

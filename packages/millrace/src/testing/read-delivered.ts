@@ -1,4 +1,4 @@
-import { MillraceError, type EventKey } from "@millrace/core";
+import { MillraceError, type EventKey, type JsonPayload } from "@millrace/core";
 import type { DeliveredEvent } from "./delivered.ts";
 import { keyName } from "./key-name.ts";
 import type { ScratchLedger } from "./open-ledger.ts";
@@ -19,7 +19,8 @@ export async function readDelivered(
 ): Promise<DeliveredEvent> {
   const detail = await ledger.reads.findEvent(key, { bodyBytesMax: BODY_BYTES_MAX });
   if (detail === undefined) throw eventNotFound(key);
-  const { event, payload } = detail;
+  const { event } = detail;
+  const payload: JsonPayload = detail.payload === null ? null : JSON.parse(detail.payload.text);
   const { status, outcome, attempts, last_error: message, last_error_code: code } = event;
   const failed = status !== "completed" && message !== null;
   const error = failed ? { code, message, cause: thrown.get(keyName(key)) } : undefined;
