@@ -15,7 +15,7 @@ function complete(...words: string[]): string[] {
 }
 
 test("commands, their options and the words these take are completed", () => {
-  expect(complete("re")).toEqual(["retry", "replay", "resume", "retention"]);
+  expect(complete("re")).toEqual(["retry", "replay", "resume", "restored", "retention"]);
   expect(complete("events", "--st")).toEqual(["--status"]);
   expect(complete("events", "--status", "")).toEqual(["pending", "completed", "failed", "ignored"]);
 });

@@ -66,8 +66,8 @@ describeOnRedis("an ingress with both event stores", () => {
     describe("without a ledger", () => {
       const deliverFailing = async () => {
         const ingress = await pipeline.startInProcess("ingress", { DATABASE_URL: "" });
-        await untilReady(ingress, "ready");
         await pipeline.startInProcess("worker");
+        await untilReady(ingress, "ready");
         const send = () => deliver(ingress, "fast", { id: "evt_1", switch: "on" });
         expect((await send()).status).toBe(202);
         await untilJob(0, "failed");

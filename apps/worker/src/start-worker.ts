@@ -75,6 +75,7 @@ export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
     },
     close: async () => {
       await Promise.all([worker.close(), reconciler.close()]);
+      await stores.releaseQueues();
       await Promise.all([tasks.close(), queues.close()]);
     },
   };

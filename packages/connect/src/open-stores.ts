@@ -6,20 +6,13 @@ import {
   type Config,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
-import {
-  connectionsWanted,
-  type JobOwner,
-  type QueueMark,
-  type QueueRole,
-  type Queues,
-} from "@millrace/queue";
+import { connectionsWanted, type JobOwner, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
 import {
   checkDatabase,
   horizonFindings,
   retentionFinding,
   settingFindings,
-  type Finding,
 } from "./check-database.ts";
 import {
   checkConnections,
@@ -42,6 +35,8 @@ export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {
 export interface WorkerStores extends Stores {
   /** Deletes old data: `RETENTION_DATABASE_URL`, `DATABASE_SESSION_URL`, or `pool`. */
   readonly retentionPool: ConnectedLedger["pool"];
+  /** Lets another ledger take the queues at once, after the last job. */
+  releaseQueues(): Promise<void>;
 }
 
 export interface Opening<Opened extends Stores = Stores> {
@@ -178,26 +173,23 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
   );
   const claim = new QueueClaim({
     ...{ queues, repair: ledger.repair, identity, sources, signs, signal: parts.signal },
-    onTakenOver: (source, was) => watch.onFinding?.(takenOver(source, was)),
+    onTakenOver: (source, { ledger: was }) =>
+      watch.onFinding?.({
+        detail: `the queue of source "${source}" was the ledger ${was}'s, whose workers are gone`,
+        fix: "Jobs that are for that ledger wait for its workers",
+      }),
     onLost: (error) => watch.onLost?.(error),
   });
   if (isOnRedis) await retryUntilAvailable(() => claim.take(), waiting("queue"));
   const own = ownConnections(environment, [pool, aside?.pool]);
   await retryUntilAvailable(() => reportConnections(postgres, own, watch), waiting("ledger"));
-  return { pool, retentionPool: aside?.pool ?? pool, ledger, queues };
+  const releaseQueues = () => claim.release();
+  return { pool, retentionPool: aside?.pool ?? pool, ledger, queues, releaseQueues };
 }
 
 /** A dashboard also shows the ledger while Redis is away. */
 function unlessInUse(error: unknown): void {
   if (isMillraceError(error) && error.code === "queue_in_use") throw error;
-}
-
-function takenOver(source: string, { ledger, untilMs }: QueueMark): Finding {
-  const since = new Date(untilMs).toISOString();
-  return {
-    detail: `the queue of source "${source}" was the ledger ${ledger}'s, whose workers are gone since ${since}`,
-    fix: "Jobs that are for that ledger wait for its workers",
-  };
 }
 
 /** The parts of a role that are open. `close` ends them, also while more are being opened. */

@@ -8,6 +8,7 @@ const RENEW_INTERVAL_MS = 5_000;
 const LOOK_INTERVAL_MS = 1_000;
 
 type OwnedQueues = Pick<Queues, "readMark" | "takeMark" | "ping">;
+type Signing = { readonly signs: boolean; readonly isOnRedis: boolean };
 type Repair = Pick<Ledger["repair"], "readIdentity" | "keepIdentity">;
 
 /**
@@ -16,7 +17,7 @@ type Repair = Pick<Ledger["repair"], "readIdentity" | "keepIdentity">;
  */
 export async function requireIdentity(
   repair: Repair,
-  { signs, isOnRedis }: { readonly signs: boolean; readonly isOnRedis: boolean },
+  { signs, isOnRedis }: Signing,
 ): Promise<LedgerIdentity> {
   const identity = await repair.readIdentity();
   const { ranOn } = identity;
@@ -34,10 +35,7 @@ function moved(): MillraceError {
   );
 }
 
-function requireKey(
-  { signedSinceMs }: LedgerIdentity,
-  { signs, isOnRedis }: { readonly signs: boolean; readonly isOnRedis: boolean },
-): void {
+function requireKey({ signedSinceMs }: LedgerIdentity, { signs, isOnRedis }: Signing): void {
   if (signedSinceMs === undefined || signs || !isOnRedis) return;
   const since = new Date(signedSinceMs).toISOString();
   throw new MillraceError(
@@ -81,6 +79,16 @@ export class QueueClaim {
     await Promise.all(sources.map((source) => this.#takeFirst(source)));
     this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS).unref();
     signal.addEventListener("abort", () => clearInterval(this.#timer), { once: true });
+  }
+
+  /** Ends the marks: a worker of the same ledger that goes on renews them. */
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    const { queues } = this.#options;
+    const ends = [...this.#held].map(([source, held]) =>
+      queues.takeMark(source, { ...this.#identity, held, leaseMs: 0 }),
+    );
+    await Promise.allSettled(ends);
   }
 
   async #takeFirst(source: string): Promise<void> {

@@ -102,7 +102,7 @@ export const ERROR_CODES = {
   },
   interrupted: {
     meaning:
-      "The attempt ended without a result: its worker died, or its transaction was undone because of other events.",
+      "The attempt left no result: its worker died, or its shared transaction undid it or did not wait for it.",
   },
   attempts_exhausted: {
     meaning:

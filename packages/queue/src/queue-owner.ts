@@ -31,6 +31,8 @@ export interface OwnerClaim extends DatabaseName {
   readonly startedAtMs: number;
   /** The mark that this process wrote last, which another ledger cannot have outlived. */
   readonly held?: Pick<QueueMark, "sinceMs" | "untilMs"> | undefined;
+  /** Milliseconds for which the mark holds; 0 lets another ledger take the queue at once. */
+  readonly leaseMs?: number;
 }
 
 /** `was` is another ledger's mark: it is live, or it was taken over. */
@@ -54,7 +56,7 @@ const NOT_SHOWN = "-";
 const TAKE = createRedisScript(`
 local now = redis.call("TIME")
 local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
-local ledger, system, oid, started, heldSince, heldUntil = unpack(ARGV)
+local ledger, system, oid, started, heldSince, heldUntil, leaseMs = unpack(ARGV)
 local mark = redis.call("HGET", KEYS[1], "${FIELD}")
 local theirs = { string.match(mark or "", "^(%S+) (%S+) (%S+) (%d+) (%d+) (%d+)$") }
 local function same(one, other)
@@ -68,7 +70,7 @@ if theirs[1] and not isOurs and isLive and not (holds and tonumber(heldSince) < 
   return { 0, nowMs, mark }
 end
 local since = isOurs and theirs[5] or holds and heldSince or string.format("%d", nowMs)
-local ours = string.format("%s %s %s %s %s %d", ledger, system, oid, started, since, nowMs + ${LEASE_MS})
+local ours = string.format("%s %s %s %s %s %d", ledger, system, oid, started, since, nowMs + leaseMs)
 redis.call("HSET", KEYS[1], "${FIELD}", ours)
 return { 1, nowMs, ours, not isOurs and mark or "" }
 `);
@@ -84,11 +86,11 @@ export async function readQueueMark(client: Redis, queue: Queue): Promise<QueueM
 export async function takeQueueMark(
   client: Redis,
   queue: Queue,
-  { ledger, systemId, oid, startedAtMs, held }: OwnerClaim,
+  { ledger, systemId, oid, startedAtMs, held, leaseMs = LEASE_MS }: OwnerClaim,
 ): Promise<TakenMark> {
   const args = [
     ...[ledger, systemId || NOT_SHOWN, oid, String(Math.round(startedAtMs))],
-    ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0)],
+    ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0), String(leaseMs)],
   ];
   const answer = await TAKE.run(client, [queue.toKey("meta")], args);
   const [taken, nowMs, text, was = ""] = answer as [0 | 1, number, string, string?];

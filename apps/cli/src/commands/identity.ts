@@ -11,10 +11,7 @@ import { findStores, withQueues } from "../stores.ts";
 
 const RESTORED_HELP = `
 After the database was restored from a dump, moved to another server, or upgraded with pg_upgrade:
-workers start on it again as the same ledger. Stop the workers of the other database first.
-
-Example:
-  $ millrace restored`;
+workers start on it again as the same ledger. Stop the workers of the other database first.`;
 
 const ADOPT_HELP = `
 After the database was copied, for staging or for a test: gives the copy an id of its own, so that

@@ -132,7 +132,7 @@ async function recordOnce(
 const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
 
 const INTERRUPTED =
-  "'The attempt ended without a result: its worker died, or its transaction was undone because of others'";
+  "'The attempt left no result: its worker died, or its shared transaction undid it or did not wait for it'";
 
 const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";

@@ -1,7 +1,7 @@
-import { MillraceError } from "@millrace/core";
+import { isMillraceError, MillraceError } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
-import { serverEpoch } from "./server-epoch.ts";
+import { serverEpoch, type ServerEpoch } from "./server-epoch.ts";
 
 /** A database, as its server names it. `systemId` is empty where this login may not see it. */
 interface Database {
@@ -37,7 +37,7 @@ interface Row {
 /** @throws `database_unavailable` */
 export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentity> {
   const [{ systemId, startedAtMs }, { rows }] = await Promise.all([
-    serverEpoch(ledger),
+    serverEpoch(ledger).catch(ofStandby),
     runStatement<Row>(ledger.pool, { text: READ }, ledger.reads),
   ]);
   const [row] = rows;
@@ -48,6 +48,14 @@ export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentit
     ranOn: ranOid === null ? undefined : { systemId: ranSystemId ?? "", oid: ranOid },
     signedSinceMs: signedSinceMs ?? undefined,
   };
+}
+
+/** A standby does not show its server's position, and no worker runs on it. */
+function ofStandby(error: unknown): Pick<ServerEpoch, "systemId" | "startedAtMs"> {
+  if (isMillraceError(error) && error.code === "database_read_only") {
+    return { systemId: "", startedAtMs: 0 };
+  }
+  throw error;
 }
 
 const KEEP = `
