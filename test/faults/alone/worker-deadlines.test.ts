@@ -18,7 +18,7 @@ describeOnRedis(
       // A COMMIT that was sent is not taken for done, and not for failed.
       ["its COMMIT was sent", "millrace_settle", "off", 0],
       ["its first attempt is admitted", "millrace_admit", "on", 0],
-      ["its first attempt is completed", "millrace_complete_first", "on", 0],
+      ["its first attempt is completed", "millrace_complete_one", "on", 0],
     ] as const)("when %s", async (_, statement, groups, failures) => {
       const ingress = await hanging.startIngress();
       await hanging.startWorker({ MILLRACE_GROUPS: groups });

@@ -145,7 +145,7 @@ const RUNS = 4;
 const AGE_BODIES = `
 with chosen as (
   select source, event_id, generation, body_day, body_id from millrace.events
-  where body_day > $1::date order by recorded_at desc limit 60 for update skip locked
+  where body_day > $1::date order by recorded_at desc limit 60
 ),
 copied as (
   insert into millrace.bodies (day, id, headers, body)
