@@ -132,7 +132,7 @@ describe("abandonEvent", () => {
     expect(await it.ledger.claims.abandonEvent(event, reason)).toBe("failed");
     const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "failed", attempts: 0 });
-    expect(found?.payload).toMatchObject({ amount: 4200 });
+    expect(JSON.parse(found?.payload?.text ?? "")).toMatchObject({ amount: 4200 });
   });
 
   test("records an event without its body only as failed: pending, nobody could run it", async () => {

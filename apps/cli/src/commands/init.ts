@@ -97,7 +97,8 @@ function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: Init
   const steps = [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
-    "npm install millrace drizzle-orm",
+    // It is not in the registry yet: `npm run pack` in a clone writes the file.
+    "npm install <path to millrace-0.1.0.tgz> drizzle-orm",
     "npm install --save-dev typescript @types/node",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,

@@ -106,7 +106,8 @@ function handlers(sources: readonly string[]): string {
     const type = STARTERS[source]?.provider.sampleTypes[0] ?? "example";
     return `  on("${source}", "${type}", async (event, { tx }) => {
     await tx.execute(sql\`
-      INSERT INTO deliveries (source, event_id, type) VALUES (\${event.source}, \${event.id}, \${event.type})
+      INSERT INTO handled_events (source, event_id, type) VALUES (\${event.source}, \${event.id}, \${event.type})
+      ON CONFLICT DO NOTHING -- a replay runs the event again
     \`);
   }),`;
   });
@@ -126,7 +127,7 @@ ${each.join("\n\n")}
 }
 
 const MIGRATION = `-- Your own tables. \`millrace start\` and \`millrace migrate\` apply these files in order, once each.
-CREATE TABLE deliveries (
+CREATE TABLE handled_events (
   source text NOT NULL,
   event_id text NOT NULL,
   type text NOT NULL,

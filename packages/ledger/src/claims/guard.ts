@@ -11,7 +11,7 @@ import {
   isStale,
   preparedName,
   withKnownName,
-} from "../connection/prepared-name.ts";
+} from "../connection/statement.ts";
 import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
   classify,

@@ -1,7 +1,7 @@
 import { createConnection } from "node:net";
 import pg from "pg";
 import { ledgerError } from "./database-errors.ts";
-import { keepsPrepared } from "./prepared-name.ts";
+import { keepsPrepared } from "./statement.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 /** A statement of the handler changed the session, or the cleanup failed. */

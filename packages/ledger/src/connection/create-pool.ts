@@ -1,7 +1,7 @@
 import pg from "pg";
 import { closeReadOnly } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
-import { learnForgotten } from "./prepared-name.ts";
+import { learnForgotten } from "./statement.ts";
 
 export interface PoolOptions {
   readonly url: string;

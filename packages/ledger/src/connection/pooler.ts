@@ -4,7 +4,7 @@ import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
-import { isStale } from "./prepared-name.ts";
+import { isStale } from "./statement.ts";
 
 /**
  * The pooler between a pool and Postgres: `session` gives each connection a server process,

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
-import { withKnownName } from "./prepared-name.ts";
+import { withKnownName } from "./statement.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 export interface TransactionLimits {
