@@ -6,12 +6,7 @@ import { databaseUnavailable, isConnectionError } from "../connection/database-e
 import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
-import {
-  forgetPrepared,
-  isStale,
-  preparedName,
-  withKnownName,
-} from "../connection/statement.ts";
+import { forgetPrepared, isStale, preparedName, withKnownName } from "../connection/statement.ts";
 import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
   classify,
