@@ -27,6 +27,15 @@ test("every link of every page leads somewhere", () => {
   expect(broken).toEqual([]);
 });
 
+// Until it is published, the name is nobody's in the registry.
+test("no text installs the package by its name", () => {
+  const texts = [...pages, "apps/cli/src/commands/init.ts", "apps/cli/src/init/templates.ts"];
+  const found = texts.filter((path) =>
+    /npm (?:i|install|add) (?:-\S+ )*millrace\b/.test(readFileSync(join(ROOT, path), "utf8")),
+  );
+  expect(found).toEqual([]);
+});
+
 function isThere(page: string, link: string): boolean {
   const [path = "", anchor] = link.split("#");
   const target = path === "" ? page : normalize(join(dirname(page), path));
