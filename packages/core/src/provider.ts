@@ -90,6 +90,8 @@ export interface Provider<DataField extends string = string> {
   readonly bodyBytesMax: number;
   /** Days for which the sender may deliver an event again, where it documents that. */
   readonly repeatsDays?: number;
+  /** The text that each secret begins with, where the sender documents one: `whsec_`. */
+  readonly secretPrefix?: string;
   /** Lower-case names of the headers that are kept with an event. */
   readonly keptHeaders: readonly string[];
   readonly types?: readonly string[];

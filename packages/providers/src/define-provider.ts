@@ -18,6 +18,7 @@ export interface ProviderParts<DataField extends string> {
   readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
   readonly bodyBytesMax?: number;
   readonly repeatsDays?: number;
+  readonly secretPrefix?: string;
   readonly methods?: readonly string[];
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 }
@@ -34,6 +35,7 @@ export function defineProvider<DataField extends string = never>(
     keptHeaders: parts.keptHeaders ?? [],
     idIsSigned: parts.idIsSigned,
     ...(parts.repeatsDays !== undefined && { repeatsDays: parts.repeatsDays }),
+    ...(parts.secretPrefix !== undefined && { secretPrefix: parts.secretPrefix }),
     ...(parts.types !== undefined && { types: parts.types }),
     ...(parts.dataField !== undefined && { dataField: parts.dataField }),
     ...(parts.answers !== undefined && { answers: parts.answers }),

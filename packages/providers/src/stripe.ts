@@ -28,6 +28,7 @@ const provider = defineProvider({
   identify: identifyOne({ id: json("id"), type: json("type") }),
   idIsSigned: true,
   repeatsDays: 3,
+  secretPrefix: "whsec_",
   types: STRIPE_TYPES,
   dataField: "data",
   samples: stripeSamples,

@@ -44,7 +44,7 @@ const URLS = [
 ] as const;
 
 function isLocal(url: string | undefined): boolean {
-  if (!isSet(url)) return true;
+  if (url === undefined || url === "") return true;
   if (!URL.canParse(url)) return false;
   const { hostname, searchParams } = new URL(url);
   const host = searchParams.get("host") ?? hostname.replace(/^\[(.*)\]$/, "$1");
@@ -91,7 +91,7 @@ function ofUrls(env: Variables): Found[] {
 
 function passwordOf(url: string | undefined): string {
   const first = withFirstHost(url ?? "");
-  if (!isSet(url) || !URL.canParse(first)) return "";
+  if (!URL.canParse(first)) return "";
   const { password } = new URL(first);
   try {
     return decodeURIComponent(password);
@@ -99,8 +99,6 @@ function passwordOf(url: string | undefined): string {
     return password;
   }
 }
-
-const isSet = (text: string | undefined): text is string => text !== undefined && text !== "";
 
 /** The mark of the secrets in our example files; a test compares the files with this. */
 const MARK = /change-?me/i;

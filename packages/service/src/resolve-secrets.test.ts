@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { MillraceError, parseConfig, type Provider } from "@millrace/core";
 import { resolveSecrets } from "./resolve-secrets.ts";
 
@@ -94,4 +94,18 @@ test("quotes around a known sender's secret are left out, and those of another a
   expect(resolveSecrets(parseConfig({ sources }), env)).toEqual({
     ...{ stripe: ["whsec_1"], own: ['"quoted"'] },
   });
+});
+
+test("a secret without its sender's prefix is told, unquoted, and kept", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+  const sources = { pay: { provider: { ...provider, secretPrefix: "whsec_" }, options: {} } };
+  const read = (text: string) =>
+    resolveSecrets(parseConfig({ sources }), { PAY_WEBHOOK_SECRET: text });
+  read("whsec_one,whsec_two");
+  expect(warn).not.toHaveBeenCalled();
+  expect(read("whsec_one,sk_live_two")).toEqual({ pay: ["whsec_one", "sk_live_two"] });
+  expect(warn.mock.calls).toEqual([
+    [expect.stringMatching(/"pay" does not begin with "whsec_".*API key/), expect.anything()],
+  ]);
+  warn.mockRestore();
 });

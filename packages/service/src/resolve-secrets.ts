@@ -35,6 +35,7 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
       else if (isSet(file)) secrets[name] = parseFile(readFileSync(file, "utf8"));
       else secrets[name] = [source.options.secret ?? []].flat();
       if (secrets[name].length === 0) delete secrets[name];
+      else checkPrefix(name, source, secrets[name]);
     } catch (error) {
       problems.push(`  ${variable}${isSet(text) ? "" : "_FILE"}: ${reasonOf(error)}`);
     }
@@ -43,6 +44,13 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
     throw new MillraceError("missing_secret", `Cannot read secrets:\n${problems.join("\n")}`);
   }
   return secrets;
+}
+
+function checkPrefix(name: string, { provider }: Source, secrets: readonly string[]): void {
+  const prefix = provider.secretPrefix ?? "";
+  if (secrets.every((secret) => secret.startsWith(prefix))) return;
+  const what = `A secret of source "${name}" does not begin with "${prefix}", as its sender's do`;
+  process.emitWarning(`${what}. An API key verifies nothing`, { type: "MillraceWarning" });
 }
 
 const isSet = (text: string | undefined): text is string => text !== undefined && text !== "";
