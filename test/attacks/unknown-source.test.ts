@@ -148,7 +148,9 @@ describe("a name that is not configured", () => {
       connection.abort();
     }
     await until(() => misspelled.output().includes("strpe"), { what: "the log line" });
-    expect(misspelled.output()).toContain("rejected: unknown: unknown_source");
+    expect(misspelled.output()).toMatch(
+      /"cause":"rejected: unknown: unknown_source","source":"unknown","code":"unknown_source".*"msg":"delivery rejected"/,
+    );
     const metrics = await (await fetch(`${misspelled.url}/metrics`)).text();
     expect(metrics).toMatch(
       /millrace_ingress_rejected_total\{source="unknown",code="unknown_source".*\} 2/,

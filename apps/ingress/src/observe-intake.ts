@@ -95,17 +95,14 @@ function logNotices(logger: Logger): Notify {
       return logError("enqueue deferred to the reconciler", notice.error);
     if (notice.kind === "deliveries_unnoted")
       return logError("deliveries not counted", notice.error);
-    if (notice.kind === "redelivered") return logRedelivery(notice);
+    if (notice.kind === "redelivered" && notice.error !== undefined)
+      return logError(`redelivery: ${notice.source}`, notice.error);
     if (notice.kind === "conflict") return logConflict(notice);
     if (notice.kind === "unexpected") {
       return logError(`unexpected: ${notice.source ?? "unknown"}`, withoutMessage(notice.error));
     }
     if (notice.kind === "answered") logRejection(notice);
   };
-
-  function logRedelivery({ source, error }: IntakeNotice & { kind: "redelivered" }): void {
-    if (error !== undefined) logError(`redelivery: ${source}`, error);
-  }
 
   // An investigation needs the id, and the sender has signed the body.
   function logConflict({ source, eventId }: IntakeNotice & { kind: "conflict" }): void {
@@ -115,12 +112,14 @@ function logNotices(logger: Logger): Notify {
     );
   }
 
-  function logRejection({ source, asked, code }: IntakeNotice & { kind: "answered" }): void {
+  function logRejection(notice: IntakeNotice & { kind: "answered" }): void {
+    const { source = "unknown", asked, code } = notice;
     // A store that fails has been logged already.
     if (code === undefined || code === "unavailable") return;
     rejections(
-      `rejected: ${source ?? "unknown"}: ${code}`,
+      `rejected: ${source}: ${code}`,
       code === "unknown_source" ? notConfigured(asked) : ERROR_CODES[code].meaning,
+      { message: "delivery rejected", source, code },
     );
   }
 }

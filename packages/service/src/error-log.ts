@@ -1,6 +1,7 @@
 import type { Logger } from "./logger.ts";
 
-export type ErrorLog = (cause: string, error: unknown) => void;
+/** @param line - the message, "background error" by default, and fields of the log's line. */
+export type ErrorLog = (cause: string, error: unknown, line?: Record<string, string>) => void;
 
 /**
  * A dead server fails thousands of calls a second. The next line counts those left out
@@ -15,7 +16,7 @@ export function createErrorLog(
   const intervalMs = options.intervalMs ?? 1_000;
   const nowMs = options.nowMs ?? Date.now;
   const causes = new Map<string, { lastMs: number; suppressed: number }>();
-  return (cause, error) => {
+  return (cause, error, { message = "background error", ...fields } = {}) => {
     const seen = causes.get(cause);
     const now = nowMs();
     if (seen !== undefined && now - seen.lastMs < intervalMs) {
@@ -23,10 +24,8 @@ export function createErrorLog(
       return;
     }
     causes.set(cause, { lastMs: now, suppressed: 0 });
-    logger.warn(
-      { cause, suppressed: seen?.suppressed ?? 0, reason: reasonOf(error) },
-      "background error",
-    );
+    const suppressed = seen?.suppressed ?? 0;
+    logger.warn({ cause, ...fields, suppressed, reason: reasonOf(error) }, message);
   };
 }
 
