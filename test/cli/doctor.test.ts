@@ -126,6 +126,10 @@ onOneBackend("millrace doctor", (prepare, backend) => {
     const malformed = await doctorWith({ ...secrets, ACME_WEBHOOK_SECRET: "whsec_YQ==" });
     expect(malformed.stdout).toMatch(/^BAD +secrets +acme: Cannot .*malformed/m);
     expect(malformed.stdout).not.toContain("whsec_YQ==");
+    const unreadable = await doctorWith({ ...secrets, ACME_WEBHOOK_SECRET: "[1]" });
+    expect(unreadable.stdout).toMatch(
+      /^BAD +secrets +Cannot read secrets:\n +ACME_WEBHOOK_SECRET: /m,
+    );
   });
 
   test("says which ports are taken", async () => {

@@ -60,10 +60,12 @@ const MARKS: Record<Seen["state"], string> = { ok: "ok", note: "note", bad: "BAD
 
 export function asText({ checks, diagnosis }: Report, to: Output): string {
   const width = to.isTTY === true ? to.columns : undefined;
-  const rows = checks.flatMap(({ name, state, detail, fix }) => [
-    [MARKS[state], name, printable(detail)],
-    ...(fix === undefined ? [] : [["", "", `fix: ${fix}`]]),
-  ]);
+  const rows = checks.flatMap(({ name, state, detail, fix }) => {
+    const lines = (fix === undefined ? detail : `${detail}\nfix: ${fix}`).split("\n");
+    return lines.map((line, row) =>
+      row === 0 ? [MARKS[state], name, printable(line)] : ["", "", printable(line)],
+    );
+  });
   if (diagnosis === undefined) {
     return `${formatTable(rows)}\n\nLedger and queues were not compared.`;
   }
