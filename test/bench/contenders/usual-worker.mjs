@@ -23,7 +23,11 @@ const WAYS = {
     if (rowCount === 1) await handleOn(client, id);
   },
   prepared: async (client, { id }) => {
-    const query = (text, values) => client.query({ name: nameOf(text), text, values });
+    // Drizzle gives an object, with its row mode.
+    const query = (asked, values) => {
+      const statement = typeof asked === "string" ? { text: asked } : asked;
+      return client.query({ ...statement, name: nameOf(statement.text), values });
+    };
     const { rowCount } = await query(INSERT_ID, [id]);
     if (rowCount === 1) await handleOn({ query }, id);
   },
