@@ -26,7 +26,7 @@ export interface Answer {
   readonly text: string;
   readonly bytes: Buffer;
   // The tests compare what comes with what they expect, whatever its shape.
-  readonly json: any; // oxlint-disable-line typescript/no-explicit-any
+  readonly json: any; // oxlint-disable-line typescript/no-explicit-any -- each test knows it
 }
 
 export async function startTestDashboard(

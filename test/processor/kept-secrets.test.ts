@@ -45,7 +45,7 @@ const PLACES: Readonly<Record<string, Place>> = {
     throw new AggregateError([new Error(text)]);
   },
   "a text that is thrown": (text) => {
-    // oxlint-disable-next-line no-throw-literal, only-throw-error
+    // oxlint-disable-next-line no-throw-literal, only-throw-error -- handlers do
     throw text;
   },
   "the end of what is kept of a message": (text) => {

@@ -151,7 +151,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "stripe: no such customer": thrown((v) => `No such customer: '${v.ref}'`),
   "stripe: no such charge": thrown((v) => `No such charge: ${v.short}`),
   "string thrown": ({ n }) => {
-    // oxlint-disable-next-line no-throw-literal, only-throw-error
+    // oxlint-disable-next-line no-throw-literal, only-throw-error -- handlers do
     throw `rate limit of ${n} exceeded`;
   },
 };

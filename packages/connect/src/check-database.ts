@@ -84,20 +84,14 @@ export function horizonFindings({
   sources,
   retention: { keysDays },
 }: Pick<Config, "sources" | "retention">): Finding[] {
-  return Object.entries(sources).flatMap(
-    ([
-      name,
-      {
-        provider: { repeatsDays = 0 },
-      },
-    ]) => {
-      if (repeatsDays <= keysDays) return [];
-      return {
-        detail: `retention.keysDays is ${keysDays}, and the sender of source "${name}" may repeat an event for ${repeatsDays} days: later repeats run again`,
-        fix: `Set retention.keysDays to ${repeatsDays} or more`,
-      };
-    },
-  );
+  return Object.entries(sources).flatMap(([name, { provider }]) => {
+    const { repeatsDays = 0 } = provider;
+    if (repeatsDays <= keysDays) return [];
+    return {
+      detail: `retention.keysDays is ${keysDays}, and the sender of source "${name}" may repeat an event for ${repeatsDays} days: later repeats run again`,
+      fix: `Set retention.keysDays to ${repeatsDays} or more`,
+    };
+  });
 }
 
 /** Finds settings under which events can be lost, or handlers cut off. */

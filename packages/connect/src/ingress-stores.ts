@@ -23,7 +23,7 @@ import {
   type RedeliveryPort,
   type RefusalCounter,
 } from "@millrace/intake";
-import type { Ledger, LedgerIdentity } from "@millrace/ledger";
+import type { Ledger } from "@millrace/ledger";
 import { retryDelivered } from "@millrace/operations";
 import type { JobOwner, Pressure, Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
@@ -32,14 +32,12 @@ import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
 import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
 import { queueKeys } from "./queue-keys.ts";
-import { findJobOwner } from "./queue-owner.ts";
+import { watchJobOwner } from "./queue-owner.ts";
 
 const CONNECTION_TIMEOUT_MS = 800;
 /** A queue that takes longer is down and probed, also where there is no other store. */
 const ENQUEUE_TIMEOUT_MS_MAX = 800;
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Milliseconds between looks at whose the queues are. */
-const LOOK_INTERVAL_MS = 5_000;
 
 type StoreName = "queue" | "ledger";
 
@@ -82,8 +80,6 @@ export class IngressStores {
   readonly #closing = new AbortController();
   readonly #postgres: ConnectedLedger | undefined;
   readonly #deliveries: DeliveryCounter | undefined;
-  readonly #owner: JobOwner = {};
-  #identity: LedgerIdentity | undefined;
   #queues: Queues | undefined;
   #foreign: MillraceError | undefined;
   #ledger: Ledger | undefined;
@@ -176,11 +172,17 @@ export class IngressStores {
     const sources = Object.keys(this.#config.sources);
     const enqueueTimeoutMs = Math.min(this.#timeoutMs, ENQUEUE_TIMEOUT_MS_MAX);
     const { replicas } = this.#config.queue;
-    const owner = this.#owner;
+    const owner: JobOwner = {};
     const settings = { role: "ingress", sources, enqueueTimeoutMs, replicas, owner } as const;
     const queues = await openQueues(this.#urls, settings, this.#watch);
     try {
-      if (queues.backend === "redis") await this.#findOwner(queues, sources);
+      if (queues.backend === "redis") {
+        await watchJobOwner({
+          ...{ queues, sources, owner, signal: this.#closing.signal },
+          repair: this.#postgres?.ledger.repair,
+          onForeign: (reason) => this.#setForeign(reason),
+        });
+      }
     } catch (error) {
       await queues.close();
       throw error;
@@ -188,28 +190,9 @@ export class IngressStores {
     this.#queues = queues;
   }
 
-  /** Finds the ledger of the queues, and looks every few seconds whether they are still its. */
-  async #findOwner(queues: Queues, sources: readonly string[]): Promise<void> {
-    const readIdentity = () => this.#postgres?.ledger.repair.readIdentity();
-    // Without the database, the marks in the queues say which ledger it is.
-    this.#identity ??= await readIdentity()?.catch(() => undefined);
-    this.#owner.ledger = await findJobOwner(queues, sources, this.#identity);
-    const look = async () => {
-      try {
-        this.#identity ??= await readIdentity()?.catch(() => undefined);
-        const ledger = await findJobOwner(queues, sources, this.#identity);
-        if (ledger === this.#owner.ledger) this.#foreign = undefined;
-        else this.#stopQueue(`it is the ledger ${ledger}'s now`);
-      } catch (error) {
-        if (isMillraceError(error) && error.code === "queue_in_use") this.#stopQueue(error.message);
-      }
-    };
-    const looking = setInterval(() => void look(), LOOK_INTERVAL_MS).unref();
-    this.#closing.signal.addEventListener("abort", () => clearInterval(looking), { once: true });
-  }
-
-  #stopQueue(reason: string): void {
-    if (this.#foreign !== undefined) return;
+  #setForeign(reason: string | undefined): void {
+    if (reason === undefined) this.#foreign = undefined;
+    if (reason === undefined || this.#foreign !== undefined) return;
     this.#foreign = new MillraceError("unavailable", `Cannot use the queue: ${reason}`);
     this.#watch.onError?.("queue: in use", this.#foreign);
   }

@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError, wait, type Environment } from "@millrace/core";
+import { isMillraceError, MillraceError, throwIf, wait, type Environment } from "@millrace/core";
 import type { Notify as NotifyIntake } from "@millrace/intake";
 import { findPooler, type ConnectionReset } from "@millrace/ledger";
 import {
@@ -94,7 +94,7 @@ export async function openQueues(
     await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
   } else if (REDIS_URL !== undefined && settings.role === "dashboard") {
     // It shows the ledger while Redis is away, and no queue of a Redis that keeps none.
-    await readRedisFacts(REDIS_URL).catch(unlessTopology);
+    await readRedisFacts(REDIS_URL).catch(throwIf("redis_topology"));
   }
   let lastError: unknown;
   const notify = (notice: QueueNotice) => {
@@ -116,10 +116,6 @@ export async function openQueues(
     await queues.close();
     throw withReason(error, lastError);
   }
-}
-
-function unlessTopology(error: unknown): void {
-  if (isMillraceError(error) && error.code === "redis_topology") throw error;
 }
 
 /**

@@ -1,10 +1,4 @@
-import {
-  dedupsBodies,
-  isMillraceError,
-  MillraceError,
-  withHint,
-  type Config,
-} from "@millrace/core";
+import { dedupsBodies, MillraceError, throwIf, withHint, type Config } from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
 import { connectionsWanted, type JobOwner, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
@@ -146,7 +140,8 @@ async function openAtOnce(
   if (queues.backend === "redis") {
     const identity = await postgres.ledger.repair.readIdentity();
     owner.ledger = identity.ledger;
-    await findJobOwner(queues, sources, identity).catch(unlessInUse);
+    // While Redis is away, the ledger is shown.
+    await findJobOwner(queues, sources, identity).catch(throwIf("queue_in_use"));
   }
   return { pool: postgres.pool, ledger: postgres.ledger, queues };
 }
@@ -185,11 +180,6 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
   await retryUntilAvailable(() => reportConnections(postgres, own, watch), waiting("ledger"));
   const releaseQueues = () => claim.release();
   return { pool, retentionPool: aside?.pool ?? pool, ledger, queues, releaseQueues };
-}
-
-/** A dashboard also shows the ledger while Redis is away. */
-function unlessInUse(error: unknown): void {
-  if (isMillraceError(error) && error.code === "queue_in_use") throw error;
 }
 
 /** The parts of a role that are open. `close` ends them, also while more are being opened. */

@@ -1,11 +1,13 @@
-import { isMillraceError, MillraceError, wait } from "@millrace/core";
+import { isMillraceError, isSameDatabase, MillraceError, wait } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
-import { isSameDatabase, type QueueMark, type Queues, type TakenMark } from "@millrace/queue";
+import type { JobOwner, QueueMark, Queues, TakenMark } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
 
 /** Milliseconds between renewals of the marks, a sixth of the time for which they hold. */
 const RENEW_INTERVAL_MS = 5_000;
 const LOOK_INTERVAL_MS = 1_000;
+/** Milliseconds between an ingress' looks at whose its queues are. */
+const WATCH_INTERVAL_MS = 5_000;
 
 type OwnedQueues = Pick<Queues, "readMark" | "takeMark" | "ping">;
 type Signing = { readonly signs: boolean; readonly isOnRedis: boolean };
@@ -126,7 +128,7 @@ export class QueueClaim {
       if (mark.untilMs > untilMs) {
         [renewals, untilMs, lookedMs] = [renewals + 1, mark.untilMs, 0];
         this.#identity = await repair.readIdentity();
-        if ([0, startOf(this.#identity)].includes(mark.startedAtMs)) return;
+        if ([0, this.#identity.startedAtMs].includes(mark.startedAtMs)) return;
         if (renewals === 2) throw inUse(source, mark, this.#identity);
       }
       await wait(LOOK_INTERVAL_MS, signal);
@@ -180,8 +182,6 @@ export class QueueClaim {
 
 const LOSSES: ReadonlySet<string> = new Set(["queue_in_use", "ledger_moved", "queue_key_missing"]);
 
-const startOf = ({ startedAtMs }: LedgerIdentity): number => Math.round(startedAtMs);
-
 function isOurs(mark: QueueMark, identity: LedgerIdentity): boolean {
   return mark.ledger === identity.ledger && isSameDatabase(mark, identity);
 }
@@ -223,4 +223,39 @@ export async function findJobOwner(
     "Cannot use the queue: no worker has marked it yet, so this ingress cannot know its ledger. " +
       "Start a worker on this Redis, or set DATABASE_URL",
   );
+}
+
+interface OwnerWatch extends Pick<QueueClaimOptions, "queues" | "sources" | "signal"> {
+  /** Undefined without a database. */
+  readonly repair: Pick<Repair, "readIdentity"> | undefined;
+  /** Gets the ledger. */
+  readonly owner: JobOwner;
+  /** Called after each look: with why the queues are another ledger's, or undefined. */
+  readonly onForeign: (reason: string | undefined) => void;
+}
+
+/**
+ * Finds the ledger that an ingress' jobs are for, and looks from then on whether its queues are
+ * still that ledger's.
+ * @throws as {@link findJobOwner}
+ */
+export async function watchJobOwner(watch: OwnerWatch): Promise<void> {
+  const { queues, sources, repair, owner, signal, onForeign } = watch;
+  let identity: LedgerIdentity | undefined;
+  const find = async () => {
+    // While the database is away, the marks in the queues say which ledger it is.
+    identity ??= await repair?.readIdentity().catch(() => undefined);
+    return await findJobOwner(queues, sources, identity);
+  };
+  owner.ledger = await find();
+  const look = async () => {
+    try {
+      const ledger = await find();
+      onForeign(ledger === owner.ledger ? undefined : `it is the ledger ${ledger}'s now`);
+    } catch (error) {
+      if (isMillraceError(error) && error.code === "queue_in_use") onForeign(error.message);
+    }
+  };
+  const looking = setInterval(() => void look(), WATCH_INTERVAL_MS).unref();
+  signal.addEventListener("abort", () => clearInterval(looking), { once: true });
 }

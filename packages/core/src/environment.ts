@@ -132,13 +132,6 @@ function withCa(redisUrl: string, file: string): string {
   return `${redisUrl}${redisUrl.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;
 }
 
-/** `PORT`, which many hosts give, is the port of the role that runs, unless that has its own. */
-function withPort({ PORT, ...env }: Readonly<Record<string, string | undefined>>) {
-  return PORT === undefined
-    ? env
-    : { INGRESS_PORT: PORT, WORKER_PORT: PORT, DASHBOARD_PORT: PORT, ...env };
-}
-
 const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
 
 /** The value within a pair of quotes, which `docker run --env-file` passes on, with a warning. */
@@ -160,7 +153,10 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
     const value = env[name];
     return value === undefined || value === "" ? [] : [[name, withoutQuotes(name, value)] as const];
   });
-  const set = withPort(Object.fromEntries(given));
+  const { PORT, ...own } = Object.fromEntries(given);
+  // Many hosts give it: the port of the role that runs, unless that has its own.
+  const ports = { INGRESS_PORT: PORT, WORKER_PORT: PORT, DASHBOARD_PORT: PORT };
+  const set = PORT === undefined ? own : { ...ports, ...own };
   const parsed = variablesSchema.safeParse(set, { error: plainWords });
   if (parsed.success) return parsed.data;
   throw new MillraceError(

@@ -17,6 +17,13 @@ export function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && BRAND in error;
 }
 
+/** For `catch`: throws an error with the code, and lets any other pass. */
+export function throwIf(code: ErrorCode): (error: unknown) => void {
+  return (error) => {
+    if (isMillraceError(error) && error.code === code) throw error;
+  };
+}
+
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

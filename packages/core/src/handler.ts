@@ -6,7 +6,7 @@ import { unknownKey } from "./nearest.ts";
 
 /** The result of JSON.parse, so that `event.payload.amount` compiles; name your own type with
  * `on<Payload>()`. */
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- as of JSON.parse
 export type JsonPayload = any;
 
 /** The event that a handler gets. */

@@ -39,6 +39,7 @@ export {
   type ReconcilerConfig,
   type WorkerConfig,
 } from "./config-schema.ts";
+export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-name.ts";
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export {
   environmentSchema,
@@ -50,7 +51,7 @@ export {
   type Environment,
 } from "./environment.ts";
 export { ERROR_CODES, LEFT_TO_A_PERSON, statusOf, type ErrorCode } from "./error-codes.ts";
-export { asError, errorBody, isMillraceError, MillraceError } from "./errors.ts";
+export { asError, errorBody, isMillraceError, MillraceError, throwIf } from "./errors.ts";
 export { bodyHash, messageDigest, partDigest, signedDigest } from "./event.ts";
 export {
   ENVELOPE_VERSION,

@@ -35,6 +35,7 @@ export {
   replayEvent,
   retryDelivered,
   retryEvent,
+  type ReplayLookup,
   type ReplayResult,
   type RetryResult,
 } from "./retry.ts";

@@ -16,6 +16,7 @@ import {
   replayEvent,
   retryEvent,
   retryEvents,
+  type ReplayLookup,
   type ReplayResult,
   type RetryResult,
 } from "./retry.ts";
@@ -28,7 +29,7 @@ interface Deps {
 
 export interface Operator {
   retryEvent(lookup: EventLookup): Promise<RetryResult>;
-  replayEvent(lookup: Parameters<typeof replayEvent>[1]): Promise<ReplayResult>;
+  replayEvent(lookup: ReplayLookup): Promise<ReplayResult>;
   retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
   countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
   startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
@@ -37,7 +38,7 @@ export interface Operator {
   resume(source: string): Promise<void>;
 }
 
-function replayAct({ bodyHash, ...lookup }: Parameters<typeof replayEvent>[1]) {
+function replayAct({ bodyHash, ...lookup }: ReplayLookup) {
   const act = { action: "replay", ...lookup } as const;
   return bodyHash === undefined ? act : { ...act, filter: { body_hash: bodyHash } };
 }

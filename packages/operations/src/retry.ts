@@ -173,6 +173,11 @@ export function countResults(results: readonly RetryResult[]): {
 export type ReplayResult =
   { readonly kind: "replayed"; readonly generation: number } | SkippedEvent;
 
+export interface ReplayLookup extends EventLookup {
+  /** The other body of a conflict. Default: the event's own. */
+  readonly bodyHash?: string | undefined;
+}
+
 /**
  * Runs a settled event again as a further generation. A generation that is named must be the
  * latest, so that a request that is sent twice is granted once. With a body hash, the new
@@ -182,7 +187,7 @@ export type ReplayResult =
  */
 export async function replayEvent(
   deps: Deps,
-  { bodyHash, ...lookup }: EventLookup & { readonly bodyHash?: string | undefined },
+  { bodyHash, ...lookup }: ReplayLookup,
 ): Promise<ReplayResult> {
   const { ledger, queues } = deps;
   if (!queues.queues.has(lookup.source)) return skipped("unknown_source");

@@ -28,14 +28,7 @@ export { isRedisOnThisMachine } from "./redis-address.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./postgres-backend.ts";
 export { createRedisQueues, type RedisQueuesOptions } from "./redis-backend.ts";
 export { jobId, queueName } from "./names.ts";
-export {
-  isSameDatabase,
-  type DatabaseName,
-  type JobOwner,
-  type OwnerClaim,
-  type QueueMark,
-  type TakenMark,
-} from "./queue-owner.ts";
+export type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { createQueueLimits } from "./pressure.ts";
 export { connectionsWanted } from "./postgres-pool.ts";

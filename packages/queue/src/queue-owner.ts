@@ -1,3 +1,4 @@
+import type { LedgerName } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { createRedisScript, replyError, unlessWrongType } from "./bullmq-patches/redis-script.ts";
@@ -7,18 +8,8 @@ export interface JobOwner {
   ledger?: string | undefined;
 }
 
-/** A database, as its server names it. */
-export interface DatabaseName {
-  /** The cluster's system identifier; empty where this login or server does not show it. */
-  readonly systemId: string;
-  readonly oid: string;
-}
-
 /** The mark in a queue: the ledger whose workers run its jobs. Times by the clock of Redis. */
-export interface QueueMark extends DatabaseName {
-  readonly ledger: string;
-  /** When Postgres started: two copies of one folder have two times. */
-  readonly startedAtMs: number;
+export interface QueueMark extends LedgerName {
   /** Since when the queue is this ledger's. */
   readonly sinceMs: number;
   /** Until when no other ledger may take the queue. */
@@ -26,9 +17,7 @@ export interface QueueMark extends DatabaseName {
   readonly isLive: boolean;
 }
 
-export interface OwnerClaim extends DatabaseName {
-  readonly ledger: string;
-  readonly startedAtMs: number;
+export interface OwnerClaim extends LedgerName {
   /** The mark that this process wrote last, which another ledger cannot have outlived. */
   readonly held?: Pick<QueueMark, "sinceMs" | "untilMs"> | undefined;
   /** Milliseconds for which the mark holds; 0 lets another ledger take the queue at once. */
@@ -89,7 +78,7 @@ export async function takeQueueMark(
   { ledger, systemId, oid, startedAtMs, held, leaseMs = LEASE_MS }: OwnerClaim,
 ): Promise<TakenMark> {
   const args = [
-    ...[ledger, systemId || NOT_SHOWN, oid, String(Math.round(startedAtMs))],
+    ...[ledger, systemId || NOT_SHOWN, oid, String(startedAtMs)],
     ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0), String(leaseMs)],
   ];
   const answer = await TAKE.run(client, [queue.toKey("meta")], args);
@@ -112,10 +101,4 @@ function parseMark(text: string, nowMs: number): QueueMark | undefined {
     systemId: systemId === NOT_SHOWN ? "" : systemId,
     isLive: untilMs > nowMs && untilMs <= nowMs + LEASE_MS + 1_000,
   };
-}
-
-export function isSameDatabase(one: DatabaseName, other: DatabaseName): boolean {
-  const isSameServer =
-    [one.systemId, other.systemId].includes("") || one.systemId === other.systemId;
-  return isSameServer && one.oid === other.oid;
 }

@@ -110,7 +110,7 @@ function breaches(output: string): string[] {
 }
 
 function failures(output: string): string[] {
-  // oxlint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- the escapes of colors
   const plain = output.replace(/\u001b\[[0-9;]*m/g, "");
   // A file that could not even begin names no test: it has caught nothing.
   const names = [...plain.matchAll(/^ FAIL {2}(.* > .*)$/gm)].map(([, name = ""]) => name);

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { findJobOwner, openLedger } from "@millrace/connect";
-import { MillraceError } from "@millrace/core";
+import { isSameDatabase, MillraceError } from "@millrace/core";
 import type { LedgerIdentity } from "@millrace/ledger";
-import { isSameDatabase, type Queues } from "@millrace/queue";
+import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";

@@ -1,14 +1,14 @@
 import { findJobOwner, queueKeys } from "@millrace/connect";
-import { asError, isMillraceError, type Config, type ErrorCode } from "@millrace/core";
+import {
+  asError,
+  isMillraceError,
+  isSameDatabase,
+  type Config,
+  type ErrorCode,
+} from "@millrace/core";
 import { findLeader, type KeptChange } from "@millrace/ledger";
 import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
-import {
-  isDiskSlow,
-  isSameDatabase,
-  readAppendfsync,
-  readRedisFacts,
-  redisFaults,
-} from "@millrace/queue";
+import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
 import type { OpenStores, Stores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
 import { printable } from "../terminal-text.ts";

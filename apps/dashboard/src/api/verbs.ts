@@ -2,7 +2,7 @@ import { COUNT_MAX, type AnswerOf, type BulkRun, type ReadBodyOf } from "@millra
 import { REASON_WORDS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
 import type { BulkFilter } from "@millrace/ledger";
-import { countResults, giveUpEvent, type Operator } from "@millrace/operations";
+import { countResults, giveUpEvent, type Operator, type ReplayLookup } from "@millrace/operations";
 import type { Response } from "express";
 import { eventNotFound } from "./event-json.ts";
 
@@ -18,10 +18,7 @@ export async function retryOne(operator: Operator, lookup: EventLookup): Promise
 }
 
 /** @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing` */
-export async function replayOne(
-  operator: Operator,
-  lookup: Parameters<Operator["replayEvent"]>[0],
-): Promise<One<"replay">> {
+export async function replayOne(operator: Operator, lookup: ReplayLookup): Promise<One<"replay">> {
   const result = await operator.replayEvent(lookup);
   if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
   return { replayed: 1, skipped: {}, generation: result.generation };

@@ -1,4 +1,5 @@
 import {
+  ERROR_CODES,
   isStorable,
   LEFT_TO_A_PERSON,
   type Claim,
@@ -131,8 +132,7 @@ async function recordOnce(
 
 const FINAL_CODES = LEFT_TO_A_PERSON.map((code) => `'${code}'`).join(", ");
 
-const INTERRUPTED =
-  "'The attempt left no result: its worker died, or its shared transaction undid it or did not wait for it'";
+const INTERRUPTED = `'${ERROR_CODES.interrupted.meaning}'`;
 
 const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";

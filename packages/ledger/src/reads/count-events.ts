@@ -52,9 +52,12 @@ SELECT source, count(DISTINCT event_id)::int AS count,
 FROM millrace.conflicts WHERE first_seen_at > now() - interval '7 days'
 GROUP BY source ORDER BY source`;
 
-export interface ConflictCount {
+interface SourceCount {
   readonly source: string;
   readonly count: number;
+}
+
+export interface ConflictCount extends SourceCount {
   readonly examples: readonly string[];
 }
 
@@ -69,9 +72,7 @@ SELECT source, count(*)::int AS count FROM millrace.events
 WHERE refused GROUP BY source ORDER BY source`;
 
 /** Counts copies of signed messages that no person has retried, by source. */
-export async function countRefused(
-  ledger: LedgerContext,
-): Promise<readonly { readonly source: string; readonly count: number }[]> {
+export async function countRefused(ledger: LedgerContext): Promise<readonly SourceCount[]> {
   const query = { text: COUNT_REFUSED };
-  return (await runStatement<ConflictCount>(ledger.pool, query, ledger.reads)).rows;
+  return (await runStatement<SourceCount>(ledger.pool, query, ledger.reads)).rows;
 }

@@ -1,20 +1,11 @@
-import { isMillraceError, MillraceError } from "@millrace/core";
+import { isMillraceError, MillraceError, type DatabaseName, type LedgerName } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 import { serverEpoch, type ServerEpoch } from "./server-epoch.ts";
 
-/** A database, as its server names it. `systemId` is empty where this login may not see it. */
-interface Database {
-  readonly systemId: string;
-  readonly oid: string;
-}
-
-export interface LedgerIdentity extends Database {
-  /** A UUID that a copy of the database shares until `adopt`. */
-  readonly ledger: string;
-  readonly startedAtMs: number;
+export interface LedgerIdentity extends LedgerName {
   /** The database that workers of this ledger ran on; undefined before the first. */
-  readonly ranOn: Database | undefined;
+  readonly ranOn: DatabaseName | undefined;
   /** Undefined while no worker had a key of jobs. */
   readonly signedSinceMs: number | undefined;
 }
@@ -44,7 +35,7 @@ export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentit
   if (row === undefined) throw new Error("Cannot identify the ledger: millrace.identity is empty");
   const { ranOid, ranSystemId, signedSinceMs } = row;
   return {
-    ...{ ledger: row.ledger, oid: row.oid, systemId, startedAtMs },
+    ...{ ledger: row.ledger, oid: row.oid, systemId, startedAtMs: Math.round(startedAtMs) },
     ranOn: ranOid === null ? undefined : { systemId: ranSystemId ?? "", oid: ranOid },
     signedSinceMs: signedSinceMs ?? undefined,
   };
@@ -68,7 +59,7 @@ WHERE database_oid IS DISTINCT FROM $2::oid OR system_id IS DISTINCT FROM coales
 /** Writes which database the ledger is on, and that jobs are signed from now on. */
 export async function keepIdentity(
   ledger: LedgerContext,
-  { systemId, oid }: Database,
+  { systemId, oid }: DatabaseName,
   { signs }: { readonly signs: boolean },
 ): Promise<void> {
   await runStatement(ledger.pool, { text: KEEP, values: [systemId, oid, signs] }, ledger.short);

@@ -25,9 +25,11 @@ export class ParsedBody implements EventPayload {
   }
 }
 
-/** Reads a value's text as it was sent. @throws PermanentError for a body that is no JSON */
-export const readText = (body: Uint8Array, path: string): string | undefined =>
-  textAt(parse(body).text, path);
+/** Reads values' texts as they were sent. @throws PermanentError for a body that is no JSON */
+export function textReader(body: Uint8Array): (path: string) => string | undefined {
+  let parsed: ReturnType<typeof parse> | undefined;
+  return (path) => textAt((parsed ??= parse(body)).text, path);
+}
 
 // The parser's message quotes the body, and the dashboard shows messages.
 function parse(body: Uint8Array) {

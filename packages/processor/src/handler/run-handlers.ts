@@ -14,7 +14,7 @@ import {
 } from "@millrace/core";
 import type { EmitTarget } from "@millrace/ledger";
 import { createEmit, emitNothing, type EmitParent, type InternalSources } from "./emit.ts";
-import { ParsedBody, readBySchema, readText, type EventPayload } from "./event-payload.ts";
+import { ParsedBody, readBySchema, textReader, type EventPayload } from "./event-payload.ts";
 import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
 
@@ -186,7 +186,7 @@ export function createWebhookEvent(
     get idempotencyKey() {
       return eventIdempotencyKey(event);
     },
-    text: (path) => readText(body, path),
+    text: textReader(body),
     get payload() {
       return payload.value;
     },
