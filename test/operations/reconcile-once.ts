@@ -1,9 +1,9 @@
 import { createLeader } from "@millrace/ledger";
-import { createReconciler, type ReconcilerNotice } from "@millrace/operations";
+import { Reconciler, type ReconcilerNotice } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { TestStores } from "../support/stores-fixture.ts";
 
-type Options = Partial<Parameters<typeof createReconciler>[1]>;
+type Options = Partial<ConstructorParameters<typeof Reconciler>[1]>;
 
 export type TestReconciler = ReturnType<typeof startReconciler>;
 
@@ -19,7 +19,7 @@ export function startReconciler(
     notices.push(notice);
     hear(notice);
   };
-  const reconciler = createReconciler(
+  const reconciler = new Reconciler(
     { ledger, queues, leader, notify, isSound: (event) => checkJob({ event }) === undefined },
     {
       ...{ sources: [...queues.queues.keys()], graceMs: 0, keysDays: 90, intervalMs: 100 },

@@ -1,7 +1,7 @@
 import type { WorkerStores } from "@millrace/connect";
 import { keyOf, type Config, type EnvelopedEvent, type Handler } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
-import { createReconciler, RECONCILER, startBulkRunner } from "@millrace/operations";
+import { Reconciler, RECONCILER, startBulkRunner } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import { retryUntilAvailable, type ErrorLog, type Logger } from "@millrace/service";
 import { createWorker, type Worker } from "./create-worker.ts";
@@ -25,16 +25,10 @@ export interface WorkerParts {
   readonly waiting: { readonly signal: AbortSignal; readonly onAway: (error: unknown) => void };
 }
 
-export interface RunningWorker {
-  readonly running: number;
-  readonly open: boolean;
-  readonly leading: boolean;
-  /** Stops taking jobs and gives running events their time, then ends tasks and queues. Bounded. */
-  close(): Promise<void>;
-}
+export type RunningWorker = Awaited<ReturnType<typeof startWorker>>;
 
 /** Takes jobs, reconciles, and runs the periodic tasks, on stores that are open. */
-export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
+export async function startWorker(parts: WorkerParts) {
   const { config, handlers, stores, observers, logger, logError } = parts;
   const { pool, retentionPool, ledger, queues } = stores;
   const mayShare = await findSharingSources(parts);
@@ -73,7 +67,8 @@ export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
     get leading() {
       return reconciler.leading;
     },
-    close: async () => {
+    /** Stops taking jobs, gives running events their time, then ends tasks and queues. Bounded. */
+    close: async (): Promise<void> => {
       await Promise.all([worker.close(), reconciler.close()]);
       await stores.releaseQueues();
       await Promise.all([tasks.close(), queues.close()]);
@@ -84,7 +79,7 @@ export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
 function startReconciler({ config, stores, observers }: WorkerParts, worker: Worker) {
   const { pool, ledger, queues } = stores;
   const leader = createLeader({ pool }, RECONCILER);
-  const reconciler = createReconciler(
+  const reconciler = new Reconciler(
     {
       ...{ pool, ledger, queues, leader },
       isSound: (event: EnvelopedEvent) => checkJob({ event }) === undefined,

@@ -20,9 +20,8 @@ export { giveUpEvent, removeJobs } from "./give-up.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
-export { changedQueues } from "./reconcile/epochs.ts";
-export { findLedgerChanges, LEDGER_CHANGES } from "./reconcile/ledger-epoch.ts";
-export { createReconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
+export { changedQueues, findLedgerChanges, LEDGER_CHANGES } from "./reconcile/epochs.ts";
+export { Reconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
 export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
 export {
   planRetention,

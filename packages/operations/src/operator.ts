@@ -1,4 +1,4 @@
-import type { BulkRun, BulkVerb } from "@millrace/api-contract";
+import type { BulkVerb } from "@millrace/api-contract";
 import { MillraceError, type EventKey, type EventLookup } from "@millrace/core";
 import type { BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
@@ -7,19 +7,10 @@ import {
   changeBulkRun,
   countBulk,
   startBulkRun,
-  type BulkCount,
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
-import {
-  countResults,
-  replayEvent,
-  retryEvent,
-  retryEvents,
-  type ReplayLookup,
-  type ReplayResult,
-  type RetryResult,
-} from "./retry.ts";
+import { countResults, replayEvent, retryEvent, retryEvents, type ReplayLookup } from "./retry.ts";
 import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
@@ -27,16 +18,7 @@ interface Deps {
   readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
 }
 
-export interface Operator {
-  retryEvent(lookup: EventLookup): Promise<RetryResult>;
-  replayEvent(lookup: ReplayLookup): Promise<ReplayResult>;
-  retryEvents(keys: readonly EventKey[]): Promise<readonly RetryResult[]>;
-  countRun(verb: BulkVerb, options: BulkOptions): Promise<BulkCount>;
-  startRun(verb: BulkVerb, options: BulkRunOptions): Promise<BulkRun>;
-  changeRun(id: number, change: BulkRunChange): Promise<BulkRun>;
-  pause(source: string): Promise<void>;
-  resume(source: string): Promise<void>;
-}
+export type Operator = ReturnType<typeof createOperator>;
 
 function replayAct({ bodyHash, ...lookup }: ReplayLookup) {
   const act = { action: "replay", ...lookup } as const;
@@ -44,7 +26,7 @@ function replayAct({ bodyHash, ...lookup }: ReplayLookup) {
 }
 
 /** @throws `database_unavailable` before anything is done when the intent cannot be written */
-export function createOperator(deps: Deps, actor: Actor): Operator {
+export function createOperator(deps: Deps, actor: Actor) {
   const audit = { ledger: deps.ledger, actor };
   const setPaused = (source: string, paused: boolean) =>
     underAudit(
@@ -61,14 +43,14 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
       () => ({ paused }),
     );
   return {
-    retryEvent: (lookup) =>
+    retryEvent: (lookup: EventLookup) =>
       underAudit(
         audit,
         { action: "retry", ...lookup },
         () => retryEvent(deps, lookup),
         (result) => (result.kind === "retried" ? { retried: 1 } : { skipped: result.reason }),
       ),
-    replayEvent: (lookup) =>
+    replayEvent: (lookup: ReplayLookup) =>
       underAudit(
         audit,
         replayAct(lookup),
@@ -78,17 +60,18 @@ export function createOperator(deps: Deps, actor: Actor): Operator {
             ? { replayed: 1, generation: result.generation }
             : { skipped: result.reason },
       ),
-    retryEvents: (keys) =>
+    retryEvents: (keys: readonly EventKey[]) =>
       underAudit(
         audit,
         { action: "retry_many", filter: { events: keys } },
         () => retryEvents(deps, keys),
         countResults,
       ),
-    countRun: (verb, options) => countBulk(deps, verb, options),
-    startRun: (verb, options) => startBulkRun({ ...deps, actor }, verb, options),
-    changeRun: (id, change) => changeBulkRun(audit, id, change),
-    pause: (source) => setPaused(source, true),
-    resume: (source) => setPaused(source, false),
+    countRun: (verb: BulkVerb, options: BulkOptions) => countBulk(deps, verb, options),
+    startRun: (verb: BulkVerb, options: BulkRunOptions) =>
+      startBulkRun({ ...deps, actor }, verb, options),
+    changeRun: (id: number, change: BulkRunChange) => changeBulkRun(audit, id, change),
+    pause: (source: string) => setPaused(source, true),
+    resume: (source: string) => setPaused(source, false),
   };
 }

@@ -1,11 +1,6 @@
 import type { Pressure, Queues } from "@millrace/queue";
 
-export interface Capacity {
-  /** Measures the queues again, when the last measurement is more than a second old. */
-  refresh(): Promise<void>;
-  take(source: string): boolean;
-  has(source: string): boolean;
-}
+export type Capacity = ReturnType<typeof createCapacity>;
 
 /** Shares of the limits that the ingress fills, so that new deliveries still find capacity. */
 const DEPTH_SHARE = 0.9;
@@ -18,7 +13,7 @@ const REFRESH_MS = 1_000;
 export function createCapacity(
   queues: Pick<Queues, "measurePressure">,
   depthMaxOf: (source: string) => number,
-): Capacity {
+) {
   let pressure: Pressure | undefined;
   let measuredAtMs = -Infinity;
   let taken = new Map<string, number>();
@@ -32,17 +27,18 @@ export function createCapacity(
   }
 
   return {
-    refresh: async () => {
+    /** Measures the queues again, when the last measurement is more than a second old. */
+    refresh: async (): Promise<void> => {
       if (performance.now() - measuredAtMs < REFRESH_MS) return;
       pressure = await queues.measurePressure();
       measuredAtMs = performance.now();
       taken = new Map();
     },
-    take: (source) => {
+    take: (source: string): boolean => {
       if (left(source) === 0) return false;
       taken.set(source, (taken.get(source) ?? 0) + 1);
       return true;
     },
-    has: (source) => left(source) > 0,
+    has: (source: string): boolean => left(source) > 0,
   };
 }

@@ -2,7 +2,7 @@ import type { DisagreementKind } from "@millrace/api-contract";
 import type { Queues } from "@millrace/queue";
 import { requireStores, type CompareDeps } from "./compare.ts";
 import { addFound, createCounts, type Found } from "./disagreement.ts";
-import { findLedgerChanges, type LedgerEpochDeps } from "./ledger-epoch.ts";
+import { findLedgerChanges, type LedgerEpochDeps } from "./epochs.ts";
 import { findFinished, findPending, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {

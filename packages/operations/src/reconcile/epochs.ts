@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Ledger } from "@millrace/ledger";
+import type { KeptChange, Ledger, ServerEpoch } from "@millrace/ledger";
 import { queueName, type Queues } from "@millrace/queue";
 
 export interface EpochDeps {
@@ -47,4 +47,139 @@ export async function keepEpochs(
     epoch === undefined ? [] : [[queueName(source), epoch] as const],
   );
   await ledger.repair.writeEpochs(new Map(known));
+}
+
+export interface LedgerEpochDeps {
+  readonly ledger: Pick<Ledger, "repair">;
+  readonly queues: Pick<Queues, "ledgerMarks" | "forgotten">;
+}
+
+/**
+ * The ledger is on another server; on a promoted standby; at an earlier time; or its server was
+ * restarted and may have lost the last commits (`synchronous_commit`).
+ */
+export type LedgerChangeKind = (typeof LEDGER_CHANGES)[number];
+export const LEDGER_CHANGES = ["other_server", "failed_over", "taken_back", "restarted"] as const;
+
+export interface LedgerChange extends KeptChange {
+  readonly kind: LedgerChangeKind;
+}
+
+export interface LedgerView {
+  readonly server: ServerEpoch;
+  readonly marks: ReadonlyMap<string, Mark>;
+  readonly changes: Map<string, LedgerChange>;
+  /** The changes of the last week that were found and compared. */
+  readonly lately: ReadonlyMap<string, KeptChange>;
+}
+
+/** The mark in a queue: the server, and the number of the last pass. */
+interface Mark extends ServerEpoch {
+  readonly pass: number;
+}
+
+const WEEK_MS = 7 * 86_400_000;
+
+/**
+ * Compares the ledger with the marks in the queues. Only the number of the pass shows a dump that
+ * was restored into the same server.
+ *
+ * @throws `database_unavailable`, and the queue's error
+ */
+export async function findLedgerChanges(
+  { ledger, queues }: LedgerEpochDeps,
+  sources: readonly string[],
+): Promise<LedgerView> {
+  // The queue first: Postgres is always written before it, so that a pass in between is no change.
+  const texts = await queues.ledgerMarks(sources);
+  const [server, kept] = await Promise.all([
+    ledger.repair.serverEpoch(),
+    ledger.repair.readEpochs(),
+  ]);
+  const marks = new Map<string, Mark>();
+  const changes = new Map<string, LedgerChange>();
+  const lately = new Map<string, KeptChange>();
+  for (const [source, text] of texts) {
+    const mark = readMark(text);
+    if (mark === undefined) continue;
+    marks.set(source, mark);
+    const { pass = 0, passedAtMs, change } = kept.get(queueName(source)) ?? {};
+    const atMs = Date.now();
+    if (change !== undefined && atMs - change.atMs < WEEK_MS) lately.set(source, change);
+    const kind = changeOf(mark, { ...server, pass });
+    if (kind === undefined) continue;
+    const fromMs = passedAtMs ?? atMs - WEEK_MS;
+    // Before any of them runs again, which takes it out of those that have completed.
+    const { count, tillMs } = await queues.forgotten(source, fromMs);
+    changes.set(source, { kind, atMs, unnamed: count, fromMs, tillMs });
+  }
+  return { server, marks, changes, lately };
+}
+
+function changeOf(mark: Mark, now: Mark): LedgerChangeKind | undefined {
+  // A login may see less than the one before: a value that either does not know shows nothing.
+  const differs = (one: string, other: string) => one !== "" && other !== "" && one !== other;
+  if (differs(mark.systemId, now.systemId)) return "other_server";
+  if (differs(mark.timeline, now.timeline)) return "failed_over";
+  const isBehind = now.position > 0 && now.position < mark.position;
+  if (isBehind || now.pass < mark.pass) return "taken_back";
+  return now.startedAtMs === mark.startedAtMs ? undefined : "restarted";
+}
+
+/** Turns a restart into a loss: a job had completed whose event had not. */
+export function takenBack({ changes }: LedgerView, source: string): LedgerChange | undefined {
+  const change = changes.get(source);
+  if (change?.kind !== "restarted") return undefined;
+  const found: LedgerChange = { ...change, kind: "taken_back" };
+  changes.set(source, found);
+  return found;
+}
+
+/**
+ * Counts a pass in Postgres, and then marks each queue with the ledger from before the comparison,
+ * so that the next pass finds a failover in the meantime.
+ *
+ * @throws `database_unavailable`, and the queue's error
+ */
+export async function keepLedgerEpoch(
+  {
+    ledger,
+    queues,
+  }: Pick<LedgerEpochDeps, "ledger"> & { readonly queues: Pick<Queues, "writeLedgerMark"> },
+  sources: readonly string[],
+  { server, marks, changes }: LedgerView,
+): Promise<void> {
+  const passes = sources.map((source) => {
+    const pass = marks.get(source)?.pass ?? 0;
+    const change = changes.get(source);
+    // A restart that lost nothing says nothing to people, and must not cover an earlier loss.
+    return [
+      queueName(source),
+      { pass, change: change?.kind === "restarted" ? undefined : change },
+    ] as const;
+  });
+  const counted = await ledger.repair.countPass(new Map(passes));
+  const writes = sources.map(async (source) => {
+    const pass = counted.get(queueName(source));
+    if (pass === undefined) return;
+    await queues.writeLedgerMark(source, JSON.stringify({ ...server, pass }));
+  });
+  await Promise.all(writes);
+}
+
+/** More passes than there can be: Postgres counts on from the number that a queue has. */
+const PASS_MAX = 1_000_000_000_000;
+
+/** Undefined for a text that was edited. */
+function readMark(text: string): Mark | undefined {
+  try {
+    const mark: Partial<Mark> | null = JSON.parse(text);
+    const { systemId, timeline, position, startedAtMs, pass } = mark ?? {};
+    if (typeof systemId !== "string" || typeof timeline !== "string") return undefined;
+    if (![position, startedAtMs].every(Number.isFinite)) return undefined;
+    const isPass = Number.isInteger(pass) && pass !== undefined && pass >= 0 && pass <= PASS_MAX;
+    return isPass ? (mark as Mark) : undefined;
+  } catch {
+    return undefined;
+  }
 }

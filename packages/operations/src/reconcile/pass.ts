@@ -8,17 +8,15 @@ import { addByKind, addFound, createCounts, type Found } from "./disagreement.ts
 import {
   beginEpochs,
   changedQueues,
-  keepEpochs,
-  type EpochDeps,
-  type QueueChange,
-} from "./epochs.ts";
-import {
   findLedgerChanges,
+  keepEpochs,
   keepLedgerEpoch,
   takenBack,
+  type EpochDeps,
   type LedgerChange,
   type LedgerEpochDeps,
-} from "./ledger-epoch.ts";
+  type QueueChange,
+} from "./epochs.ts";
 import { repair, type RepairDeps } from "./repair.ts";
 import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 

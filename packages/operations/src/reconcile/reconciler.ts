@@ -3,8 +3,7 @@ import type { Leader, Ledger, ServerEpoch } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { createCapacity } from "./capacity.ts";
 import { requireStores, type CompareDeps } from "./compare.ts";
-import type { EpochDeps, QueueChange } from "./epochs.ts";
-import type { LedgerChange, LedgerEpochDeps } from "./ledger-epoch.ts";
+import type { EpochDeps, LedgerChange, LedgerEpochDeps, QueueChange } from "./epochs.ts";
 import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
 import type { RepairDeps } from "./repair.ts";
 import { PAGE_MAX } from "./walk.ts";
@@ -65,14 +64,7 @@ interface Group {
  * Keeps ledger and queues in agreement while this process leads, by one pass after the other. Where
  * a pass over all queues fails, each gets its own, so that one fault holds up no other queue.
  */
-export function createReconciler(
-  deps: ReconcilerDeps,
-  options: ReconcilerOptions,
-): { close(): Promise<void> } {
-  return new Reconciler(deps, options);
-}
-
-class Reconciler {
+export class Reconciler {
   readonly #deps: ReconcilerDeps;
   readonly #options: ReconcilerOptions;
   readonly #pageMax: number;
