@@ -3,34 +3,30 @@ import type { Logger } from "@millrace/service";
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ObserverDeps } from "./observe-processor.ts";
 
-export interface RetentionObserver {
-  onNotice(notice: RetentionNotice): void;
-  onResult(result: RetentionResult): void;
-  onError(task: "partitions" | "retention" | "completed jobs" | "activity", error: unknown): void;
-}
+export type RetentionObserver = ReturnType<typeof observeRetention>;
 
 /** Counts and logs the retention: one line per day of bodies, and one per run. */
 export function observeRetention({
   registry,
   logger,
   logError,
-}: Pick<ObserverDeps, "registry" | "logger" | "logError">): RetentionObserver {
+}: Pick<ObserverDeps, "registry" | "logger" | "logError">) {
   const metrics = createRetentionMetrics(registry);
   return {
-    onNotice(notice) {
-      logNotice(notice, logger);
-    },
-    onResult(result) {
+    onNotice: (notice: RetentionNotice): void => logNotice(notice, logger),
+    onResult(result: RetentionResult): void {
       metrics.onResult(result);
       if (result.kind === "taken" || result.keysDeleted === 0) return;
       logger.info({ events: result.keysDeleted }, "old events deleted");
     },
-    onError(task, error) {
+    onError(task: PeriodicTask, error: unknown): void {
       if (task === "retention") metrics.onFailure();
       logError(task, error);
     },
   };
 }
+
+export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity";
 
 /** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
 function createRetentionMetrics(registry: Registry) {

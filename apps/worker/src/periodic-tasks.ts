@@ -7,7 +7,7 @@ import {
 } from "@millrace/ledger";
 import { runRetention } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
-import type { RetentionObserver } from "./observe-retention.ts";
+import type { PeriodicTask, RetentionObserver } from "./observe-retention.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -16,10 +16,6 @@ const RETRY_MS = 60_000;
 const CLOSE_MS = 3_000;
 
 type Pool = ReturnType<typeof createPool>;
-
-interface PeriodicTasks {
-  close(): Promise<void>;
-}
 
 const ACTIVITY_EVERY_MS = 60_000;
 /** Completed jobs are removed at a twentieth of their time to stay, within these bounds. */
@@ -43,49 +39,36 @@ export function startPeriodicTasks(
     readonly observer: RetentionObserver;
   },
   config: Pick<Config, "retention" | "queue">,
-): PeriodicTasks {
+) {
   const { pool, retentionPool, queues, leading, archiveDir, observer } = deps;
   const { keepCompletedMs } = config.queue;
   const ledger = createRetentionLedger({ pool: retentionPool });
   const policy = { ...config.retention, archiveDir };
 
-  const partitions = startTask({
-    run: () => ensurePartitions(pool),
-    everyMs: DAY_MS,
-    onError: (error) => observer.onError("partitions", error),
-  });
-  const retention = startTask({
-    run: async (signal) => {
-      const result = await runRetention({ ledger, notify: observer.onNotice }, policy, signal);
-      observer.onResult(result);
-    },
-    everyMs: HOUR_MS,
-    onError: (error) => observer.onError("retention", error),
+  const start = (name: PeriodicTask, everyMs: number, run: Task["run"]) =>
+    startTask({ run, everyMs, onError: (error) => observer.onError(name, error) });
+  const partitions = start("partitions", DAY_MS, () => ensurePartitions(pool));
+  const retention = start("retention", HOUR_MS, async (signal) => {
+    const result = await runRetention({ ledger, notify: observer.onNotice }, policy, signal);
+    observer.onResult(result);
   });
   let keepMs = keepCompletedMs;
-  const completed = startTask({
-    run: async (signal) => {
-      if (!leading()) return;
-      const { memoryShare = 0 } = await queues.measurePressure();
-      keepMs =
-        memoryShare > MEMORY_SHARE_MAX
-          ? Math.max(keepMs / 2, Math.min(KEEP_MS_MIN, keepCompletedMs))
-          : Math.min(keepMs * 2, keepCompletedMs);
-      await queues.removeCompleted(keepMs, signal);
-    },
-    everyMs: clamp(keepCompletedMs / COMPLETED_SHARE, COMPLETED_EVERY_MS),
-    onError: (error) => observer.onError("completed jobs", error),
+  const completedEveryMs = clamp(keepCompletedMs / COMPLETED_SHARE, COMPLETED_EVERY_MS);
+  const completed = start("completed jobs", completedEveryMs, async (signal) => {
+    if (!leading()) return;
+    const { memoryShare = 0 } = await queues.measurePressure();
+    keepMs =
+      memoryShare > MEMORY_SHARE_MAX
+        ? Math.max(keepMs / 2, Math.min(KEEP_MS_MIN, keepCompletedMs))
+        : Math.min(keepMs * 2, keepCompletedMs);
+    await queues.removeCompleted(keepMs, signal);
   });
-  const activity = startTask({
-    run: async (signal) => {
-      if (leading()) await countActivity(pool, signal);
-    },
-    everyMs: ACTIVITY_EVERY_MS,
-    onError: (error) => observer.onError("activity", error),
+  const activity = start("activity", ACTIVITY_EVERY_MS, async (signal) => {
+    if (leading()) await countActivity(pool, signal);
   });
   const tasks = [partitions, retention, completed, activity];
   return {
-    close: async () => {
+    close: async (): Promise<void> => {
       await settlesWithin(Promise.all(tasks.map((task) => task.close())), CLOSE_MS);
     },
   };
@@ -104,7 +87,7 @@ interface Task {
 }
 
 /** Runs a task now, and then again and again; a minute later when it failed. */
-function startTask({ run, everyMs, onError }: Task): PeriodicTasks {
+function startTask({ run, everyMs, onError }: Task) {
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let running = runOnce();
@@ -125,7 +108,7 @@ function startTask({ run, everyMs, onError }: Task): PeriodicTasks {
   }
 
   return {
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort();
       clearTimeout(timer);
       await running;

@@ -18,20 +18,13 @@ export interface RoleDeps extends Omit<
   WorkerParts,
   "stores" | "observers" | "logError" | "waiting"
 > {
-  /** Opens ledger and queues, and waits for their servers. */
   /** Called after the worker has closed because it may run no more jobs. */
   readonly onLost?: () => void;
+  /** Opens ledger and queues, and waits for their servers. */
   readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
 }
 
-export interface WorkerRole {
-  /** Serves health, readiness and metrics, and returns the port. @throws `port_in_use` */
-  listen(options: { port: number; host: string }): Promise<number>;
-  /** @throws `migration_needed`, `too_many_connections`; `shutting_down` when it is closed */
-  start(): Promise<void>;
-  /** Stops taking jobs, gives running events their time, and ends every connection. Bounded. */
-  close(): Promise<void>;
-}
+export type WorkerRole = ReturnType<typeof createWorkerRole>;
 
 const STATUS_CLOSE_MS = 1_000;
 
@@ -39,7 +32,7 @@ const STATUS_CLOSE_MS = 1_000;
 const SERVERS = { ledger: "Postgres", queue: "the queue" };
 
 /** A worker process: its status server from the first moment on, and its work. */
-export function createWorkerRole(deps: RoleDeps): WorkerRole {
+export function createWorkerRole(deps: RoleDeps) {
   const { config, logger } = deps;
   const logError = createErrorLog(logger);
   const registry = createRegistry({ role: "worker" });
@@ -113,8 +106,11 @@ export function createWorkerRole(deps: RoleDeps): WorkerRole {
   }
 
   return {
-    listen: (options) => listen(status, options),
+    /** Serves health, readiness and metrics, and returns the port. @throws `port_in_use` */
+    listen: (options: { port: number; host: string }) => listen(status, options),
+    /** @throws `migration_needed`, `too_many_connections`; `shutting_down` when it is closed */
     start,
+    /** Stops taking jobs, gives running events their time, and ends every connection. Bounded. */
     close: () => (closed ??= close()),
   };
 }
