@@ -9,10 +9,7 @@ import {
 } from "@millrace/core";
 import type { Ledger, NotedRefusals } from "@millrace/ledger";
 
-export interface DeliveryCounter {
-  add(events: readonly IncomingEvent[], results: readonly StoreResult[]): void;
-  close(timeoutMs: number): Promise<void>;
-}
+export type DeliveryCounter = ReturnType<typeof createDeliveryCounter>;
 
 export interface DeliveryCounterOptions {
   /** The host's name. */
@@ -25,7 +22,7 @@ export interface DeliveryCounterOptions {
 export function createDeliveryCounter(
   { noteDeliveries }: Pick<Ledger["intake"], "noteDeliveries">,
   { ingress, onLost }: DeliveryCounterOptions,
-): DeliveryCounter {
+) {
   const backlog = createBacklog<Parameters<typeof noteDeliveries>[1][number]>(
     (deliveries) => noteDeliveries(ingress, deliveries),
     {
@@ -38,7 +35,7 @@ export function createDeliveryCounter(
     },
   );
   return {
-    add: (events, results) => {
+    add: (events: readonly IncomingEvent[], results: readonly StoreResult[]): void => {
       for (const [index, result] of results.entries()) {
         const event = events[index];
         if (event === undefined || result === "accepted" || result instanceof Error) continue;
@@ -46,7 +43,7 @@ export function createDeliveryCounter(
         backlog.add({ source, eventId, outcome: OUTCOMES[result], atMs });
       }
     },
-    close: (timeoutMs) => backlog.close(timeoutMs),
+    close: (timeoutMs: number) => backlog.close(timeoutMs),
   };
 }
 
@@ -58,10 +55,7 @@ const OUTCOMES: Record<Exclude<StoreResult, "accepted" | Error>, DeliveryOutcome
   failed: "failed",
 };
 
-export interface RefusalCounter {
-  add(source: string | undefined, code: ErrorCode): void;
-  close(timeoutMs: number): Promise<void>;
-}
+export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
 const MINUTE_MS = 60_000;
 const LINGER_MS = 1_000;
@@ -76,7 +70,7 @@ type Count = Omit<NotedRefusals, "agoMs"> & { readonly minute: number };
 export function createRefusalCounter(
   { noteRefusals }: Pick<Ledger["intake"], "noteRefusals">,
   nowMs: () => number = () => performance.now(),
-): RefusalCounter {
+) {
   const counts = new Map<string, Count>();
   const closing = new AbortController();
   let working: Promise<void> | undefined;
@@ -113,11 +107,11 @@ export function createRefusalCounter(
   }
 
   return {
-    add: (source, code) => {
+    add: (source: string | undefined, code: ErrorCode): void => {
       count({ minute: Math.floor(nowMs() / MINUTE_MS), source, code, deliveries: 1 });
       if (!closing.signal.aborted) working ??= write();
     },
-    close: async (timeoutMs) => {
+    close: async (timeoutMs: number): Promise<void> => {
       closing.abort();
       if (working !== undefined) await settlesWithin(working, timeoutMs);
     },

@@ -10,14 +10,7 @@ import type { Notify } from "./notice.ts";
 
 type Retried = Awaited<ReturnType<RedeliveryPort["retry"]>>;
 
-export interface Redeliver {
-  retry(events: readonly IncomingEvent[], timeoutMs: number): Promise<boolean>;
-  /** Those that the ledger has as not completed: Postgres was restored or failed over. */
-  findUndone(
-    events: readonly IncomingEvent[],
-    timeoutMs: number,
-  ): Promise<readonly IncomingEvent[]>;
-}
+export type Redeliver = ReturnType<typeof createRedeliver>;
 
 /** Retries in flight at once. Each takes connections that deliveries wait for. */
 const RETRIES_MAX = 2;
@@ -26,7 +19,7 @@ const LOOKUPS_MAX = 100;
 const LOOKUP_SHARE = 0.5;
 
 /** A retry does not begin once its sender has been answered. */
-export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver {
+export function createRedeliver(port: RedeliveryPort, notify: Notify) {
   const turns = createBatcher<{ event: IncomingEvent; deadlineMs: number }, Retried>(
     async ([turn]) => {
       if (turn === undefined) return [];
@@ -51,7 +44,7 @@ export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver
     );
 
   return {
-    retry: async (events, timeoutMs) => {
+    retry: async (events: readonly IncomingEvent[], timeoutMs: number): Promise<boolean> => {
       const deadlineMs = performance.now() + timeoutMs;
       const source = events[0]?.source ?? "";
       try {
@@ -64,7 +57,11 @@ export function createRedeliver(port: RedeliveryPort, notify: Notify): Redeliver
         return false;
       }
     },
-    findUndone: async (events, timeoutMs) => {
+    /** Those that the ledger has as not completed: Postgres was restored or failed over. */
+    findUndone: async (
+      events: readonly IncomingEvent[],
+      timeoutMs: number,
+    ): Promise<readonly IncomingEvent[]> => {
       if (lookups === undefined) return [];
       const answers = Promise.all(events.map((event) => lookups.add(event)));
       try {

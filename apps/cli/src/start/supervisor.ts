@@ -26,53 +26,39 @@ interface Times {
 /** Starts a supervised process; called again for each restart. */
 export type Launch = () => Promise<ChildProcess>;
 
-export interface Supervisor {
-  add(name: string, launch: Launch): void;
-  listening(): Promise<void>;
-  givenUp(): Promise<Error>;
-  processes(): RunningProcess[];
-  /** SIGTERM to all, SIGKILL after `deadlineMs`; resolves when all are gone. */
-  stop(deadlineMs: number): Promise<void>;
-  kill(): void;
-}
+export type Supervisor = ReturnType<typeof createSupervisor>;
 
 const TIMES: Times = { backoffFirstMs: 250, backoffMaxMs: 10_000, steadyMs: 10_000 };
 
 /** Keeps a set of processes alive, and ends them together. */
-export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES): Supervisor {
-  const children = new Map<string, SupervisedChild>();
+export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
+  const children = new Map<string, ReturnType<typeof superviseChild>>();
   const running = new Map<string, RunningProcess>();
   return {
-    add(name, launch) {
+    add(name: string, launch: Launch): void {
       const onListening = (process: RunningProcess) => {
         running.set(name, process);
         hooks.onListening(process);
       };
       children.set(name, superviseChild(name, launch, { ...hooks, onListening }, times));
     },
-    async listening() {
+    async listening(): Promise<void> {
       await Promise.all([...children.values()].map((child) => child.listening));
     },
-    givenUp() {
+    givenUp(): Promise<Error> {
       return Promise.race([...children.values()].map((child) => child.givenUp));
     },
-    processes() {
+    processes(): RunningProcess[] {
       return [...children.keys()].flatMap((name) => running.get(name) ?? []);
     },
-    async stop(deadlineMs) {
+    /** SIGTERM to all, SIGKILL after `deadlineMs`; resolves when all are gone. */
+    async stop(deadlineMs: number): Promise<void> {
       await Promise.all([...children.values()].map((child) => child.stop(deadlineMs)));
     },
-    kill() {
+    kill(): void {
       for (const child of children.values()) child.kill();
     },
   };
-}
-
-interface SupervisedChild {
-  readonly listening: Promise<void>;
-  readonly givenUp: Promise<MillraceError>;
-  stop(deadlineMs: number): Promise<void>;
-  kill(): void;
 }
 
 /** Early deaths without an error after which a process that never ran well is given up. */
@@ -83,12 +69,7 @@ const EARLY_DEATHS_MAX = 3;
  * that never ran well is given up when it reports an error (of its config, for example), or when it
  * dies three times in a row without one.
  */
-function superviseChild(
-  name: string,
-  launch: Launch,
-  hooks: SupervisorHooks,
-  times: Times,
-): SupervisedChild {
+function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: Times) {
   const stopping = new AbortController();
   const listening = deferred<void>();
   const givenUp = deferred<MillraceError>();
@@ -132,14 +113,14 @@ function superviseChild(
   return {
     listening: listening.promise,
     givenUp: givenUp.promise,
-    async stop(deadlineMs) {
+    async stop(deadlineMs: number): Promise<void> {
       stopping.abort();
       child?.kill("SIGTERM");
       const deadline = setTimeout(() => child?.kill("SIGKILL"), deadlineMs);
       await gone;
       clearTimeout(deadline);
     },
-    kill() {
+    kill(): void {
       stopping.abort();
       child?.kill("SIGKILL");
     },

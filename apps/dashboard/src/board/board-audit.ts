@@ -7,17 +7,10 @@ import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
 import { principalOf } from "../security/guard.ts";
 
-export interface BoardAudit {
-  readonly middleware: RequestHandler;
-  run(
-    route: string,
-    request: BullBoardRequest,
-    act: () => Promise<ControllerHandlerReturnType>,
-  ): Promise<ControllerHandlerReturnType>;
-}
+export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
 /** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
-export function createBoardAudit(ledger: Pick<Ledger, "audit">): BoardAudit {
+export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   /** Remembers the caller: bull-board gives its handlers only parts of the request. */
   const middleware: RequestHandler = (request, _response, next) => {
@@ -25,7 +18,11 @@ export function createBoardAudit(ledger: Pick<Ledger, "audit">): BoardAudit {
   };
   return {
     middleware,
-    run: async (route, request, act) => {
+    run: async (
+      route: string,
+      request: BullBoardRequest,
+      act: () => Promise<ControllerHandlerReturnType>,
+    ): Promise<ControllerHandlerReturnType> => {
       const asker = askers.getStore();
       if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;
