@@ -17,20 +17,6 @@ export function printable(text: string): string {
 export const nameOf = (id: string, generation: number): string =>
   printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
 
-export const DUMP_BYTES_MAX = 4_096;
-
-/** The first bytes of a binary body, as the event's page shows them: offset, hexadecimal, ASCII. */
-export function hexDump(bytes: Uint8Array): string[] {
-  const lines: string[] = [];
-  for (let at = 0; at < Math.min(bytes.byteLength, DUMP_BYTES_MAX); at += 16) {
-    const row = Buffer.from(bytes.subarray(at, at + 16));
-    const codes = row.toString("hex").replaceAll(/..(?!$)/g, "$& ");
-    const text = row.toString("latin1").replaceAll(/[^\x20-\x7e]/g, ".");
-    lines.push(`${at.toString(16).padStart(6, "0")}  ${codes.padEnd(47)}  ${text}`);
-  }
-  return lines;
-}
-
 const COLUMNS_DEFAULT = 80;
 
 /** Where a terminal breaks a line; undefined for what is no terminal. */

@@ -1,18 +1,14 @@
-import type { EventRow } from "@millrace/api-contract";
-import { formatJson, textOf } from "@millrace/api-contract/format-json";
+import type { Attempt, EventRow } from "@millrace/api-contract";
+import { DUMP_BYTES_MAX, formatJson, hexDump, textOf } from "@millrace/api-contract/format-body";
+import {
+  orderTimeline,
+  type FoldedAttempts,
+  type TimelineEntry,
+} from "@millrace/api-contract/timeline";
 import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
-import { failureSections, timelineSection } from "./format-timeline.ts";
-import {
-  cut,
-  DUMP_BYTES_MAX,
-  formatTable,
-  hexDump,
-  nameOf,
-  printable,
-  widthOf,
-} from "../terminal-text.ts";
+import { cut, formatTable, nameOf, printable, widthOf } from "../terminal-text.ts";
 
 const HEAD = ["SOURCE", "ID", "TYPE", "STATUS", "ATTEMPTS", "AGE", "NEXT", "LAST ERROR"];
 
@@ -94,6 +90,63 @@ export function formatDetail(detail: EventRecord, now: Date): string {
   ]
     .filter((section) => typeof section === "string")
     .join("\n\n");
+}
+
+/** Attempts, steps, and operators' actions by their time; undefined where nothing happened. */
+function timelineSection({ attemptLog, acts, steps }: EventRecord): string | undefined {
+  const entries = orderTimeline({ attempt_log: attemptLog, acts, steps });
+  if (entries.length === 0) return undefined;
+  const isPlain = entries.every(({ kind }) => kind === "attempts");
+  const heading = isPlain ? "attempts that failed or waited" : "timeline";
+  return `${heading}\n${formatTable(entries.map(timelineRow))}`;
+}
+
+function timelineRow(entry: TimelineEntry): string[] {
+  if (entry.kind === "attempts") return attemptsRow(entry.attempts);
+  if (entry.kind === "act")
+    return ["  by hand", entry.act.at, entry.act.action, actText(entry.act)];
+  const { at, name, attempt } = entry.step;
+  return ["  step", at, printable(name), `ended in attempt ${attempt}`];
+}
+
+function attemptsRow({ first, last, all }: FoldedAttempts): string[] {
+  const { finished_at: at, code } = last;
+  const message = printable(last.message);
+  if (all.length === 1) return [`  ${first.attempt}`, at, code, message];
+  const from = first.finished_at;
+  // The day is in the column before.
+  const times = [from, at].map((time) =>
+    from.slice(0, 10) === at.slice(0, 10) ? time.slice(11, 16) : time.slice(0, 16),
+  );
+  const often = `×${all.length}, ${times.join(" to ")}`;
+  return [`  ${first.attempt} to ${last.attempt}`, at, code, `${often}: ${message}`];
+}
+
+function actText({ actor, via, reason, run }: EventRecord["acts"][number]): string {
+  const who = `${printable(actor ?? "unknown user")} (${via})`;
+  const which = run === null ? "" : `, run ${run}`;
+  return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
+}
+
+/** Stack and log of the last failed attempt, with the project's own code marked. */
+function failureSections(attemptLog: readonly Attempt[]): string[] {
+  const last = attemptLog.findLast(({ stack, log }) => stack !== null || log !== null);
+  if (last === undefined) return [];
+  const { attempt, stack, log, log_dropped: dropped } = last;
+  const sections: string[] = [];
+  if (stack !== null && stack.length > 0) {
+    const rows = stack.map(({ own, file, line, column, function: name }) => [
+      `${own ? "  >" : "   "} ${printable([file, line, column].filter((part) => part !== null).join(":"))}`,
+      printable(name ?? ""),
+    ]);
+    sections.push(`thrown in attempt ${attempt} (> is your own code)\n${formatTable(rows)}`);
+  }
+  if (log !== null && log.length > 0) {
+    const rows = log.map(({ at, level, text }) => [`  ${at}`, level, printable(text)]);
+    const more = dropped === null || dropped === 0 ? "" : `, without ${dropped} earlier lines`;
+    sections.push(`log of attempt ${attempt}${more}\n${formatTable(rows)}`);
+  }
+  return sections;
 }
 
 function conflictsTable(conflicts: EventRecord["conflicts"]): string {

@@ -6,8 +6,8 @@ import { urlOf } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
-import { hexDump, joinParts, linesOf, textOfBytes } from "./body-text.ts";
-import { formatJson, textOf, type JsonLine } from "@millrace/api-contract/format-json";
+import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
+import { formatJson, hexDump, textOf, type JsonLine } from "@millrace/api-contract/format-body";
 import { SearchableText } from "./searchable-text.tsx";
 
 /** Formats JSON, and shows any other body as received; a large one in parts. */

@@ -1,7 +1,7 @@
 import { memo, useMemo, useState, type KeyboardEvent, type ReactNode } from "react";
 import { countOf } from "../parts/format.ts";
 import { findMatches, type Match } from "./body-text.ts";
-import type { Token } from "@millrace/api-contract/format-json";
+import type { Token } from "@millrace/api-contract/format-body";
 
 /** More lines would make the page slow. */
 const LINES_SHOWN = 2_000;

@@ -1,10 +1,13 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
-import type { FoldedAttempts } from "@millrace/api-contract/fold-attempts";
 import { durationOf } from "@millrace/api-contract/run-text";
+import {
+  arrangeTimeline,
+  type FoldedAttempts,
+  type TimelineEntry,
+} from "@millrace/api-contract/timeline";
 import { Link } from "react-router";
 import { countOf } from "../parts/format.ts";
 import { ExactDue, ExactTime } from "../parts/time.tsx";
-import { arrangeTimeline, type TimelineEntry } from "./arrange-timeline.ts";
 
 export function Timeline({ event }: { event: EventDetail }) {
   const { before, after } = arrangeTimeline(event);
@@ -89,9 +92,7 @@ function FailedAttempts({ attempts: { first, last, all } }: { attempts: FoldedAt
         {!last.counted && <span className="quiet"> (do not count toward the limit)</span>}
       </p>
       <ExactTime at={first.finished_at} /> to <ExactTime at={last.finished_at} />
-      {hasWaited ? <p>{last.message}</p> : <pre className="error">{last.message}</pre>}
-      <Stack attempt={last} />
-      <Log attempt={last} />
+      <Failure attempt={last} />
       <details>
         <summary>Each of them</summary>
         <ol className="timeline">
@@ -121,10 +122,19 @@ function FailedAttempt({ attempt }: { attempt: Attempt }) {
           · took {durationOf(Date.parse(finished_at) - Date.parse(started_at))}
         </span>
       )}
-      {hasWaited ? <p>{attempt.message}</p> : <pre className="error">{attempt.message}</pre>}
+      <Failure attempt={attempt} />
+    </li>
+  );
+}
+
+function Failure({ attempt }: { attempt: Attempt }) {
+  const { code, message } = attempt;
+  return (
+    <>
+      {code === "retry_later" ? <p>{message}</p> : <pre className="error">{message}</pre>}
       <Stack attempt={attempt} />
       <Log attempt={attempt} />
-    </li>
+    </>
   );
 }
 

@@ -1,30 +1,20 @@
-/** The API refuses values that are not valid. */
-export interface ListFilter {
-  readonly source?: string;
-  readonly status?: string;
-  readonly outcome?: string;
-  readonly type?: string;
-  /** A fingerprint. */
-  readonly error?: string;
-  /** An event ID, or its beginning. */
-  readonly q?: string;
-  /** A span that moves on, such as `1h`; without it `since` and `until`. */
-  readonly last?: string;
-  readonly since?: string;
-  readonly until?: string;
-}
-
 const KEYS = [
   "source",
   "status",
   "outcome",
   "type",
+  /** A fingerprint. */
   "error",
+  /** An event ID, or its beginning. */
   "q",
+  /** A span that moves on, such as `1h`; without it `since` and `until`. */
   "last",
   "since",
   "until",
 ] as const;
+
+/** The API refuses values that are not valid. */
+export type ListFilter = { readonly [Key in (typeof KEYS)[number]]?: string };
 
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {
   "15m": { ms: 900_000, label: "Last 15 minutes" },

@@ -1,0 +1,67 @@
+import type { Attempt, EventAct, EventDetail, EventStep } from "./events.ts";
+
+// It stands alone, so that the page gets it without the schemas.
+
+export interface FoldedAttempts {
+  readonly first: Attempt;
+  readonly last: Attempt;
+  readonly all: readonly Attempt[];
+}
+
+export type TimelineEntry =
+  | { readonly kind: "attempts"; readonly attempts: FoldedAttempts }
+  | { readonly kind: "act"; readonly act: EventAct }
+  | { readonly kind: "step"; readonly step: EventStep };
+
+type Past = Pick<EventDetail, "attempt_log" | "steps" | "acts" | "processed_at">;
+
+/** Acts after the end follow the result. */
+export function arrangeTimeline({ attempt_log, steps, acts, processed_at }: Past): {
+  readonly before: readonly TimelineEntry[];
+  readonly after: readonly TimelineEntry[];
+} {
+  const settledAt = processed_at === null ? Infinity : Date.parse(processed_at);
+  const isAfter = (act: EventAct) => Date.parse(act.at) > settledAt;
+  const earlier = acts.filter((act) => !isAfter(act));
+  return {
+    // An attempt belongs before the result, whatever the clocks of two workers say.
+    before: orderTimeline({ attempt_log, steps, acts: earlier }),
+    after: orderTimeline({ attempt_log: [], steps: [], acts: acts.filter(isAfter) }),
+  };
+}
+
+/** By their time. Equal attempts with nothing between them are one entry. */
+export function orderTimeline(past: Omit<Past, "processed_at">): TimelineEntry[] {
+  const others = [
+    ...past.steps.map((step) => ({ kind: "step" as const, step, at: Date.parse(step.at) })),
+    ...past.acts.map((act) => ({ kind: "act" as const, act, at: Date.parse(act.at) })),
+  ].toSorted((a, b) => a.at - b.at);
+  const entries: TimelineEntry[] = [];
+  let rest = past.attempt_log;
+  const addAttempts = (until: number) => {
+    const earlier = rest.filter(({ finished_at }) => Date.parse(finished_at) <= until);
+    rest = rest.slice(earlier.length);
+    for (const attempts of foldAttempts(earlier)) entries.push({ kind: "attempts", attempts });
+  };
+  for (const other of others) {
+    addAttempts(other.at);
+    entries.push(other);
+  }
+  addAttempts(Infinity);
+  return entries;
+}
+
+function foldAttempts(attempts: readonly Attempt[]): FoldedAttempts[] {
+  const folded: FoldedAttempts[] = [];
+  for (const attempt of attempts) {
+    const before = folded.at(-1);
+    if (before !== undefined && isSame(before.last, attempt)) {
+      folded[folded.length - 1] = { ...before, last: attempt, all: [...before.all, attempt] };
+    } else folded.push({ first: attempt, last: attempt, all: [attempt] });
+  }
+  return folded;
+}
+
+function isSame(one: Attempt, other: Attempt): boolean {
+  return one.code === other.code && one.message === other.message && one.counted === other.counted;
+}
