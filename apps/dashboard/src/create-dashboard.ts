@@ -17,9 +17,8 @@ import { answerErrors } from "./api/answer-error.ts";
 import { createApi, createOpenRoutes } from "./api/create-api.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
-import { registerMetrics } from "./dashboard-metrics.ts";
 import { checkOptions, isLocal, type DashboardOptions } from "./dashboard-options.ts";
-import { createOverviews, type Overviews } from "./overviews.ts";
+import { createOverviews, registerMetrics, type Overviews } from "./overviews.ts";
 import { createPageRoutes } from "./page-routes.ts";
 import { createAuthenticator, type Authenticator } from "./security/authenticator.ts";
 import {

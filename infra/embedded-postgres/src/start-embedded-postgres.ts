@@ -1,10 +1,10 @@
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readFile, readlink, realpath, rm } from "node:fs/promises";
 import { MillraceError } from "@millrace/core";
-import { ensureDatabase, serverUrl } from "./ask-server.ts";
+import { ensureDatabase, serverUrl, answeringPid } from "./ask-server.ts";
 import { endOrphans, endProcess } from "./end-process.ts";
 import { findBinaries } from "./find-binaries.ts";
-import { findRunning } from "./find-running.ts";
 import {
   findFreePort,
   isFree,
@@ -16,8 +16,8 @@ import {
 import { initialiseData, isInitialised } from "./initialise-data.ts";
 import { launchError, launchPostmaster, type Launch } from "./launch-postmaster.ts";
 import { lockFolder, type FolderLock } from "./lock-folder.ts";
-import type { ProcessIdentity } from "./process-identity.ts";
-import { serverUser } from "./server-user.ts";
+import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { serverUser, runTool } from "./server-user.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where data, password, port and log are kept; made (0700) when it is not there. */
@@ -167,4 +167,43 @@ async function chooseServer(dataDir: string, wanted: number | undefined): Promis
   };
   await writeServerFile(dataDir, server);
   return server;
+}
+
+const PATIENCE_MS = 60_000;
+
+/**
+ * The postmaster that already serves this data and answers, to be adopted. One that is going down
+ * is waited for, one that neither answers nor ends within a minute is ended, and the pid file of
+ * one that is gone is removed.
+ */
+async function findRunning(
+  pgdata: string,
+  server: ServerFile,
+): Promise<{ port: number; identity: ProcessIdentity } | undefined> {
+  const path = join(pgdata, "postmaster.pid");
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const lines = (await readFile(path, "utf8").catch(() => "")).split("\n");
+    const pid = Number(lines[0]);
+    const identity = await identifyProcess(pid);
+    if (identity === undefined || !(await servesData(pid, pgdata))) {
+      await rm(path, { force: true });
+      return undefined;
+    }
+    const port = Number(lines[3]);
+    if (port > 0 && (await answeringPid({ ...server, port })) === pid) return { port, identity };
+    if (Date.now() > deadline) await endProcess(identity, ["SIGQUIT", "SIGKILL"]);
+    if (await isAlive(identity)) await sleep(100);
+  }
+}
+
+async function servesData(pid: number, pgdata: string): Promise<boolean> {
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  if (cwd !== undefined) return cwd === (await realpath(pgdata));
+  if (process.platform === "linux") return false;
+  const listed = await runTool("/bin/ps", ["-o", "command=", "-p", String(pid)], {
+    cwd: "/",
+    user: undefined,
+  });
+  return listed.output.includes(pgdata);
 }

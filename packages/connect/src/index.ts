@@ -30,9 +30,8 @@ export {
 } from "./connection-budget.ts";
 export { openIngress } from "./ingress-stores.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
-export { openQueues, type StoreWatch } from "./open-queues.ts";
+export { openQueues, queueKeys, warnIfUnsigned, type StoreWatch } from "./open-queues.ts";
 export { findJobOwner } from "./queue-owner.ts";
-export { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
 export {
   openCommand,
   openDashboard,

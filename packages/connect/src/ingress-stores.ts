@@ -30,8 +30,13 @@ import { retryUntilAvailable } from "@millrace/service";
 import { checkDatabase, settingFindings } from "./check-database.ts";
 import { ingressConnections } from "./connection-budget.ts";
 import { connectLedger, type ConnectedLedger } from "./open-ledger.ts";
-import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
-import { queueKeys } from "./queue-keys.ts";
+import {
+  openQueues,
+  queueKeys,
+  withAwayLog,
+  type StoreUrls,
+  type StoreWatch,
+} from "./open-queues.ts";
 import { watchJobOwner } from "./queue-owner.ts";
 
 const CONNECTION_TIMEOUT_MS = 800;

@@ -18,8 +18,13 @@ import {
   workerConnections,
 } from "./connection-budget.ts";
 import { checkLedger, connectLedger, sessionNeeded, type ConnectedLedger } from "./open-ledger.ts";
-import { openQueues, withAwayLog, type StoreUrls, type StoreWatch } from "./open-queues.ts";
-import { queueKeys } from "./queue-keys.ts";
+import {
+  openQueues,
+  queueKeys,
+  withAwayLog,
+  type StoreUrls,
+  type StoreWatch,
+} from "./open-queues.ts";
 import { findJobOwner, QueueClaim, requireIdentity } from "./queue-owner.ts";
 
 export interface Stores extends Pick<ConnectedLedger, "pool" | "ledger"> {

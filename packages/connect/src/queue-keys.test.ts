@@ -2,7 +2,7 @@ import { makeQueueKey, type Config } from "@millrace/core";
 import { expect, test } from "vitest";
 import { openIngress } from "./ingress-stores.ts";
 import { openCommand, openDashboard, openWorker } from "./open-stores.ts";
-import { queueKeys, warnIfUnsigned } from "./queue-keys.ts";
+import { queueKeys, warnIfUnsigned } from "./open-queues.ts";
 
 const MILLRACE_QUEUE_KEY = makeQueueKey();
 

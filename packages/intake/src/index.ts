@@ -1,11 +1,12 @@
 export type { SourceLimits } from "./head-checks.ts";
+export { createFetchAdapter, type FetchHandler } from "./adapters/fetch.ts";
 export {
   createExpressAdapter,
+  createNodeAdapter,
   type ConnectHandler,
   type ConnectRequest,
-} from "./adapters/express.ts";
-export { createFetchAdapter, type FetchHandler } from "./adapters/fetch.ts";
-export { createNodeAdapter, type NodeAdapter } from "./adapters/node.ts";
+  type NodeAdapter,
+} from "./adapters/node.ts";
 export {
   createDeliveryCounter,
   createRefusalCounter,

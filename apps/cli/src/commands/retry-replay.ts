@@ -13,8 +13,7 @@ import {
   wholeNumber,
 } from "../parse-option.ts";
 import type { Command } from "commander";
-import { runMany } from "../runs/run-many.ts";
-import { runOne } from "../runs/run-one.ts";
+import { runMany, runOne } from "../runs/run-verbs.ts";
 
 const RETRY_HELP = `
 Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running

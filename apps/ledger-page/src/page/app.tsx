@@ -10,8 +10,7 @@ import { HealthStrip } from "./layout/health-strip.tsx";
 import { ErrorNote, PanelBoundary } from "./parts/error-note.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
 import { useTitle } from "./parts/use-title.ts";
-import { RunPage } from "./runs/run-page.tsx";
-import { RunsPage } from "./runs/runs-page.tsx";
+import { RunPage, RunsPage } from "./runs/run-pages.tsx";
 import { SessionContext } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 

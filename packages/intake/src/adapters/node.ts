@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { failpoint, InFlight, Deadlines } from "@millrace/core";
 import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
 import { BodyClock } from "../incoming-body.ts";
 import { earlyRejection, endsConnection, type Received, type ReceiveRequest } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
 import { readArrived, readBody } from "../request-body.ts";
-import type { Socket } from "node:net";
 import { SMALL_BODY_BYTES } from "../byte-budget.ts";
 
 export interface NodeAdapter {
@@ -247,4 +247,30 @@ function endsUnsigned(request: IncomingMessage, { status }: Received): boolean {
 function isSmall(request: IncomingMessage): boolean {
   if (request.headers["transfer-encoding"] !== undefined) return false;
   return Number(request.headers["content-length"] ?? 0) <= SMALL_BODY_BYTES;
+}
+
+export type ConnectRequest = IncomingMessage & { readonly body?: unknown };
+export type ConnectHandler = (
+  request: ConnectRequest,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+const ONE_SEGMENT = /^\/([^/?]+)(?:\?|$)/;
+
+/**
+ * Makes a handler for an Express or Connect app, to be mounted before any body parser. Mounted at
+ * `/webhooks`, it takes `POST /webhooks/<source>`; other paths go to the next handler.
+ */
+export function createExpressAdapter(receiver: Receiver): ConnectHandler {
+  const adapter = createNodeAdapter(receiver);
+  return (request, response, next) => {
+    const source = ONE_SEGMENT.exec(request.url ?? "")?.[1];
+    if (source === undefined) return next();
+    const isParsed = request.body !== undefined && !(request.body instanceof Uint8Array);
+    if (isParsed && !("rawBody" in request)) {
+      return adapter.reject(request, response, earlyRejection("body_already_read"));
+    }
+    adapter.handle(request, response, source);
+  };
 }

@@ -12,7 +12,9 @@ import { Age, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { BulkDialog } from "../runs/bulk-dialog.tsx";
 import { useMayWrite } from "../session/session.ts";
-import { StateDialog } from "./state-dialog.tsx";
+import { request } from "../api/request.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
+import { notify } from "../parts/notice.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
 /** In the URL. Without a state, open errors are shown. */
@@ -218,5 +220,54 @@ function Acts({ error, source }: OfSource) {
         <StateDialog error={error} state={act} onClose={close} />
       )}
     </div>
+  );
+}
+
+const WORDS = {
+  resolved: {
+    label: "Resolve",
+    done: "Resolved.",
+    meaning: "It leaves the list of open errors. If it comes back, it is open again and says so.",
+  },
+  ignored: {
+    label: "Ignore",
+    done: "Ignored.",
+    meaning: "It leaves the list of open errors and stays away, also when it comes back.",
+  },
+  open: { label: "Reopen", done: "Reopened.", meaning: "It stands among the open errors again." },
+} as const;
+
+interface Props {
+  readonly error: ErrorGroup;
+  readonly state: ErrorGroup["state"];
+  readonly onClose: () => void;
+}
+
+const NOTE = {
+  name: "note",
+  label: "Note",
+  hint: "(optional, shown with the error)",
+  placeholder: "Fixed in 2.4.1",
+};
+
+function StateDialog({ error, state, onClose }: Props) {
+  const { label, done, meaning } = WORDS[state];
+  const { fingerprint } = error;
+  return (
+    <ReasonDialog
+      title={`${label} this error`}
+      label={label}
+      field={NOTE}
+      act={(note) =>
+        request("post /errors/:fingerprint", { params: { fingerprint }, body: { state, note } })
+      }
+      onDone={() => notify({ kind: "done", text: done })}
+      onClose={onClose}
+    >
+      <p>{meaning}</p>
+      <p>
+        <code className="error-title">{error.title}</code>
+      </p>
+    </ReasonDialog>
   );
 }

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
+import type { EventRow } from "@millrace/api-contract";
 import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
-import { serverNowMs } from "../api/request.ts";
+import { serverNowMs, request } from "../api/request.ts";
 import { Overview } from "../overview/overview.tsx";
 import { Pager } from "../parts/data-table.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
@@ -13,15 +14,16 @@ import {
   writeFilter,
   type ListFilter,
 } from "../parts/list-filter.ts";
-import { CopyButton } from "../parts/notice.tsx";
+import { CopyButton, notify } from "../parts/notice.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useMayWrite } from "../session/session.ts";
 import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { ListTools } from "./list-tools.tsx";
-import { RetryDialog } from "./retry-dialog.tsx";
 import { useList } from "./use-list.ts";
 import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
+import { ReasonDialog } from "../parts/dialog.tsx";
+import { countOf } from "../parts/format.ts";
 
 export function LedgerPage() {
   useTitle("Ledger");
@@ -150,3 +152,47 @@ function EmptyLedger({ sources }: { sources: readonly string[] }) {
 // Without a type the source's provider sends its usual sample.
 const sampleCommand = ([source]: readonly string[]): string =>
   `npx millrace send ${source ?? "<source>"}`;
+
+interface Props {
+  readonly rows: readonly EventRow[];
+  readonly onClose: () => void;
+  readonly onRetried: () => void;
+}
+
+function RetryDialog({ rows, onClose, onRetried }: Props) {
+  const failed = rows.filter((row) => row.status === "failed");
+  const others = rows.length - failed.length;
+  const title = `Retry ${countOf(failed.length, "failed event")}`;
+  const events = failed.map(({ source, event_id, generation }) => {
+    return { source, event_id, generation };
+  });
+  return (
+    <ReasonDialog
+      title={title}
+      label={title}
+      disabled={failed.length === 0}
+      act={(reason) => request("post /retry", { body: { events, reason } })}
+      onDone={(answer) => {
+        // A call that names its events starts no run.
+        const retried = "retried" in answer ? answer.retried : 0;
+        const left = failed.length - retried;
+        const rest =
+          left === 0 ? "" : ` ${countOf(left, "event")} could not be retried: see each one.`;
+        notify({ kind: "done", text: `Retried ${countOf(retried, "event")}.${rest}` });
+        onRetried();
+      }}
+      onClose={onClose}
+    >
+      <p>
+        The handlers run again with the full number of attempts. The failed attempts left no writes
+        behind.
+      </p>
+      {others > 0 && (
+        <p className="quiet">
+          {countOf(others, "selected event")} {others === 1 ? "has" : "have"} not failed, and{" "}
+          {others === 1 ? "is" : "are"} left alone.
+        </p>
+      )}
+    </ReasonDialog>
+  );
+}

@@ -1,11 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { NavLink } from "react-router";
+import { useState } from "react";
 import { forgetData, healthQuery, SESSION_KEY } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { notify } from "../parts/notice.tsx";
 import { useSession } from "../session/session.ts";
-import { ShortcutHelp } from "./shortcut-help.tsx";
+import { Modal } from "../parts/dialog.tsx";
+import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 
 export function Header() {
   const openErrors = useOpenErrors();
@@ -61,5 +63,48 @@ function Who() {
         </button>
       )}
     </div>
+  );
+}
+
+const KEYS = [
+  ["/", "Search by ID"],
+  ["j", "Next event of the list"],
+  ["k", "Previous event of the list"],
+  ["Enter", "Open the event"],
+  ["r", "Retry the selected events, or the failed one that has the focus or is open"],
+  ["?", "This help"],
+] as const;
+
+function ShortcutHelp() {
+  const [shown, setShown] = useState(false);
+  const [on, turn] = useShortcutsOn();
+  useShortcuts({ "?": () => setShown(true) });
+  return (
+    <>
+      <button className="plain" onClick={() => setShown(true)} aria-label="Keyboard shortcuts">
+        ?
+      </button>
+      {shown && (
+        <Modal title="Keyboard shortcuts" onClose={() => setShown(false)}>
+          <dl className="keys">
+            {KEYS.map(([key, meaning]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+          <label className="check">
+            <input type="checkbox" checked={on} onChange={({ target }) => turn(target.checked)} />
+            Use these keys in this browser
+          </label>
+          <div className="actions">
+            <button onClick={() => setShown(false)}>Close</button>
+          </div>
+        </Modal>
+      )}
+    </>
   );
 }

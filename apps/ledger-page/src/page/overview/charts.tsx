@@ -65,20 +65,14 @@ export function LatencyChart({ activity }: { activity: Activity }) {
           content={<ChartTip format={durationOf} timeText={timeText} />}
           isAnimationActive={false}
         />
-        <Line
-          dataKey="p95_ms"
-          name="p95"
-          className="p95"
-          {...LINE}
-          dot={{ r: 1.5, className: "p95" }}
-        />
-        <Line
-          dataKey="p50_ms"
-          name="p50"
-          className="p50"
-          {...LINE}
-          dot={{ r: 1.5, className: "p50" }}
-        />
+        {["p95", "p50"].map((name) => (
+          <Line
+            key={name}
+            dataKey={`${name}_ms`}
+            {...{ name, className: name, dot: { r: 1.5, className: name } }}
+            {...LINE}
+          />
+        ))}
       </LineChart>
     </ResponsiveContainer>
   );

@@ -3,17 +3,18 @@ import { durationOf, runResult } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { Link, useParams } from "react-router";
-import { runQuery } from "../api/queries.ts";
+import { runQuery, runsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
 import { isOpen, progressText } from "../parts/run-text.ts";
-import { Age } from "../parts/time.tsx";
+import { Age, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useMayWrite } from "../session/session.ts";
 import { FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
 import { readRate } from "./bulk.ts";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 
 export function RunPage() {
   const { id = "" } = useParams();
@@ -142,3 +143,55 @@ function RunActs({ run, focusNext }: RunActsProps) {
     </div>
   );
 }
+
+export function RunsPage() {
+  useTitle("Runs");
+  const runs = useQuery(runsQuery);
+  const { data, error } = runs;
+  return (
+    <section className="list">
+      <h1>Runs</h1>
+      <p className="quiet">
+        Retries and replays of many events. The workers carry them on when this page is closed.
+      </p>
+      {error && <ErrorNote error={error} onRetry={() => void runs.refetch()} />}
+      <p role="status" className="quiet">
+        {data === undefined && error === null && "Loading…"}
+      </p>
+      {data?.runs.length === 0 && (
+        <div className="empty">
+          <h2>No runs yet</h2>
+          <p>Retry or replay many events in the ledger to start one.</p>
+        </div>
+      )}
+      {data !== undefined && data.runs.length > 0 && (
+        <div className="scroll">
+          <DataTable
+            caption="Runs, newest first"
+            columns={COLUMNS}
+            rows={data.runs}
+            keyOf={({ id }) => String(id)}
+            classOf={({ state }) => (state === "failed" ? "failed" : "")}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+const COLUMNS: Column<BulkRun>[] = [
+  {
+    id: "run",
+    header: "Run",
+    cell: (run) => (
+      <Link to={`/runs/${run.id}`}>
+        {run.id} {run.verb.replaceAll("_", " ")}
+      </Link>
+    ),
+  },
+  { id: "state", header: "State", cell: (run) => run.state },
+  { id: "reached", header: "Progress", cell: (run) => progressText(run) },
+  { id: "results", header: "Result", cell: (run) => runResult(run) },
+  { id: "who", header: "Who", cell: (run) => run.started_by ?? "unknown user" },
+  { id: "when", header: "Started", cell: (run) => <Time at={run.created_at} /> },
+];
