@@ -4,7 +4,8 @@ import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
 import { EVENT_STATUSES } from "@millrace/core";
-import { Gauge, type Registry } from "prom-client";
+import { metricsOf } from "@millrace/service";
+import type { Registry } from "prom-client";
 import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader } from "./health.ts";
@@ -86,29 +87,28 @@ export function registerMetrics(registry: Registry, { readStats, onError }: Metr
       return [];
     }
   };
-  const events = new Gauge({
-    name: "millrace_ledger_events",
-    help: "Events in the ledger.",
-    labelNames: ["source", "status"],
-    registers: [registry],
-    collect: async () => {
+  const { scraped } = metricsOf(registry);
+  scraped(
+    "millrace_ledger_events",
+    "Events in the ledger.",
+    ["source", "status"],
+    async (events) => {
       events.reset();
-      for (const [source, stats] of await readSources()) {
-        for (const status of EVENT_STATUSES) events.set({ source, status }, stats[status]);
+      for (const [source, of] of await readSources()) {
+        for (const status of EVENT_STATUSES) events.set({ source, status }, of[status]);
       }
     },
-  });
-  const jobs = new Gauge({
-    name: "millrace_queue_jobs",
-    help: "Jobs in a source's queue. Completed ones are kept for queue.keepCompletedMs.",
-    labelNames: ["source", "state"],
-    registers: [registry],
-    collect: async () => {
+  );
+  scraped(
+    "millrace_queue_jobs",
+    "Jobs in a source's queue. Completed ones are kept for queue.keepCompletedMs.",
+    ["source", "state"],
+    async (jobs) => {
       jobs.reset();
-      for (const [source, stats] of await readSources()) {
-        if (stats.jobs === null) continue;
-        for (const state of JOB_STATES) jobs.set({ source, state }, stats.jobs[state]);
+      for (const [source, of] of await readSources()) {
+        if (of.jobs === null) continue;
+        for (const state of JOB_STATES) jobs.set({ source, state }, of.jobs[state]);
       }
     },
-  });
+  );
 }

@@ -12,11 +12,12 @@ import {
   closeServer,
   createStatusApp,
   listen,
+  metricsOf,
   type Logger,
   type MetricsSource,
   type Readiness,
 } from "@millrace/service";
-import { Counter, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { registerIngressGauges, registerQueueGauges } from "./ingress-gauges.ts";
 import { createIngressServer } from "./ingress-server.ts";
 import { observeIntake } from "./observe-intake.ts";
@@ -72,8 +73,15 @@ export function createIngress(deps: IngressDeps): Ingress {
   }
 
   const onError = (error: unknown) => notify({ kind: "unexpected", source: undefined, error });
-  const dropped = new Counter({ ...DROPPED, registers: [registry] });
-  const idleClosed = new Counter({ ...IDLE_CLOSED, registers: [registry] });
+  const { counter } = metricsOf(registry);
+  const dropped = counter(
+    "millrace_ingress_connections_dropped_total",
+    "Connections closed because ingress.connectionsMax was reached.",
+  );
+  const idleClosed = counter(
+    "millrace_ingress_idle_closed_total",
+    "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
+  );
   const server = createIngressServer({
     adapter,
     app: createStatusApp({ registry: deps.shared ?? registry, readiness, onError }),
@@ -98,15 +106,6 @@ export function createIngress(deps: IngressDeps): Ingress {
     },
   };
 }
-
-const DROPPED = {
-  name: "millrace_ingress_connections_dropped_total",
-  help: "Connections closed because ingress.connectionsMax was reached.",
-};
-const IDLE_CLOSED = {
-  name: "millrace_ingress_idle_closed_total",
-  help: "Times that idle connections were closed because more than half of ingress.connectionsMax were open.",
-};
 
 /** Sources by the store that takes their events: a stranger who reads `/readyz` gets no names. */
 function countOf(stores: Readonly<Record<string, string>>): Record<string, number> {

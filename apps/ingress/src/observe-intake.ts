@@ -1,7 +1,7 @@
 import { ERROR_CODES } from "@millrace/core";
 import type { IntakeNotice, Notify } from "@millrace/intake";
-import { createErrorLog, type Logger } from "@millrace/service";
-import { Counter, Histogram, type Registry } from "prom-client";
+import { createErrorLog, metricsOf, type Logger } from "@millrace/service";
+import type { Registry } from "prom-client";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
 const REJECTION_INTERVAL_MS = 10_000;
@@ -26,7 +26,7 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
 
 /** Labels are names of the config and codes, never a sender's text. */
 function createIntakeMetrics(registry: Registry): Notify {
-  const metrics = registerMetrics([registry]);
+  const metrics = registerMetrics(registry);
   const { deliveries, rejected, ack } = metrics;
   return (notice) => {
     if (notice.kind === "answered") {
@@ -44,9 +44,8 @@ function createIntakeMetrics(registry: Registry): Notify {
   };
 }
 
-function registerMetrics(registers: Registry[]) {
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
+function registerMetrics(registry: Registry) {
+  const { counter, histogram } = metricsOf(registry);
   return {
     deliveries: counter(
       "millrace_ingress_deliveries_total",
@@ -60,13 +59,11 @@ function registerMetrics(registers: Registry[]) {
       "source",
       "code",
     ),
-    ack: new Histogram({
-      name: "millrace_ingress_ack_seconds",
-      help: "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
-      buckets: SECONDS,
-      labelNames: ["source"],
-      registers,
-    }),
+    ack: histogram(
+      "millrace_ingress_ack_seconds",
+      "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
+      SECONDS,
+    ),
     conflicts: counter(
       "millrace_conflicts_total",
       "Deliveries of a known event with a different body. The first body is kept.",

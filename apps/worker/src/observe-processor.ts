@@ -1,6 +1,6 @@
 import type { Notice } from "@millrace/processor";
-import type { ErrorLog, Logger } from "@millrace/service";
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { metricsOf, type ErrorLog, type Logger } from "@millrace/service";
+import type { Registry } from "prom-client";
 
 export interface ObserverDeps {
   readonly registry: Registry;
@@ -31,22 +31,18 @@ export function createProcessorMetrics({
   running,
   sources,
 }: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
-  const metrics = registerMetrics([registry]);
+  const metrics = registerMetrics(registry);
   // Ratios and alerts need a 0 before the first event.
   for (const source of sources) {
     metrics.groupsUndone.inc({ source }, 0);
     for (const labels of MAC_FAILURES) metrics.macFailures.inc({ source, ...labels }, 0);
     metrics.groupSize.zero({ source });
   }
-  registry.registerMetric(
-    new Gauge({
-      name: "millrace_worker_running_handlers",
-      help: "Events whose handlers run now.",
-      registers: [],
-      collect() {
-        this.set(running());
-      },
-    }),
+  metricsOf(registry).scraped(
+    "millrace_worker_running_handlers",
+    "Events whose handlers run now.",
+    [],
+    (gauge) => gauge.set(running()),
   );
 
   function countFinished(notice: Notice & { kind: "finished" }): void {
@@ -102,11 +98,8 @@ const WAIT_SECONDS = [
 ];
 const GROUP_SIZES = [2, 5, 10, 20, 35, 50];
 
-function registerMetrics(registers: Registry[]) {
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = (name: string, help: string, buckets: number[]) =>
-    new Histogram({ name, help, labelNames: ["source"], buckets, registers });
+function registerMetrics(registry: Registry) {
+  const { counter, histogram } = metricsOf(registry);
   return {
     finished: counter(
       "millrace_worker_jobs_total",

@@ -1,6 +1,5 @@
 import { DISAGREEMENT_KINDS, LEDGER_CHANGES, type ReconcilerNotice } from "@millrace/operations";
-import type { Logger } from "@millrace/service";
-import { Counter, Gauge } from "prom-client";
+import { metricsOf, type Logger } from "@millrace/service";
 import type { ObserverDeps } from "./observe-processor.ts";
 
 type Deps = Pick<ObserverDeps, "registry" | "logger" | "logError" | "leading">;
@@ -56,19 +55,12 @@ function createReconcilerMetrics(
 }
 
 function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading">) {
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers: [registry] });
-  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers: [registry] });
-  registry.registerMetric(
-    new Gauge({
-      name: "millrace_reconciler_leader",
-      help: "1 in the one worker that compares ledger and queues.",
-      registers: [],
-      collect() {
-        this.set(leading() ? 1 : 0);
-      },
-    }),
+  const { counter, gauge, scraped } = metricsOf(registry);
+  scraped(
+    "millrace_reconciler_leader",
+    "1 in the one worker that compares ledger and queues.",
+    [],
+    (leader) => leader.set(leading() ? 1 : 0),
   );
   return {
     disagreements: gauge(

@@ -1,6 +1,6 @@
 import type { RetentionNotice, RetentionResult } from "@millrace/operations";
-import type { Logger } from "@millrace/service";
-import { Counter, Gauge, type Registry } from "prom-client";
+import { metricsOf, type Logger } from "@millrace/service";
+import type { Registry } from "prom-client";
 import type { ObserverDeps } from "./observe-processor.ts";
 
 export type RetentionObserver = ReturnType<typeof observeRetention>;
@@ -30,13 +30,8 @@ export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "acti
 
 /** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
 function createRetentionMetrics(registry: Registry) {
-  const registers = [registry];
-  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
-  const failures = new Counter({
-    name: "millrace_retention_failures_total",
-    help: "Runs that failed.",
-    registers,
-  });
+  const { counter, gauge } = metricsOf(registry);
+  const failures = counter("millrace_retention_failures_total", "Runs that failed.");
   const lastSuccess = gauge(
     "millrace_retention_last_success_timestamp_seconds",
     "When this process last completed a run, in Unix time.",

@@ -1,7 +1,8 @@
 import type { ConnectionReset } from "@millrace/ledger";
 import type { BulkNotice } from "@millrace/operations";
 import type { QueueNotice } from "@millrace/queue";
-import { Counter, type Registry } from "prom-client";
+import { metricsOf } from "@millrace/service";
+import type { Registry } from "prom-client";
 import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
 import { observeReconciler } from "./observe-reconciler.ts";
 import { observeRetention } from "./observe-retention.ts";
@@ -31,12 +32,12 @@ export function observeLedger({
   logError,
   sources,
 }: Pick<ObserverDeps, "registry" | "logError" | "sources">): (reset: ConnectionReset) => void {
-  const resets = new Counter({
-    name: "millrace_worker_connections_reset_total",
-    help: "Connections to Postgres that were closed because of what a handler did to them, by source and reason (session: it changed the session; uncleaned: what it left could not be removed).",
-    labelNames: ["source", "reason"],
-    registers: [registry],
-  });
+  const resets = metricsOf(registry).counter(
+    "millrace_worker_connections_reset_total",
+    "Connections to Postgres that were closed because of what a handler did to them, by source and reason (session: it changed the session; uncleaned: what it left could not be removed).",
+    "source",
+    "reason",
+  );
   // An alert needs a 0 before the first reset.
   for (const source of sources) {
     for (const reason of Object.keys(RESET_REASONS)) resets.inc({ source, reason }, 0);
@@ -78,8 +79,7 @@ export function observeQueue({
 }
 
 function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers: [registry] });
+  const { counter } = metricsOf(registry);
   const locksLost = counter(
     "millrace_worker_locks_lost_total",
     "Jobs whose lock in the queue was lost while they ran.",

@@ -13,13 +13,13 @@ export { closeServer, listen } from "./http-server.ts";
 export { archiveDirOf, loadConfig, projectDirOf, type LoadedConfig } from "./load-config.ts";
 export { loadHandlers } from "./load-handlers.ts";
 export { createLogger, type Logger } from "./logger.ts";
+export { createRegistry, metricsOf } from "./metrics.ts";
 export { notifyParent, onTermination } from "./process-signals.ts";
 export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
 export { resolveSecrets, secretsToHide } from "./resolve-secrets.ts";
 export { retryUntilAvailable } from "./retry-until-available.ts";
 export {
   checkParts,
-  createRegistry,
   createStatusApp,
   statusRouter,
   type MetricsSource,

@@ -1,6 +1,5 @@
 import { errorBody, isMillraceError, statusOf, withDeadline, type ErrorCode } from "@millrace/core";
 import express, { Router, type ErrorRequestHandler, type Express, type Response } from "express";
-import { collectDefaultMetrics, Registry } from "prom-client";
 
 export interface Readiness {
   readonly ready: boolean;
@@ -104,12 +103,4 @@ export async function checkParts(
 
 function codeOf(error: unknown): string {
   return isMillraceError(error) ? error.code : "unavailable";
-}
-
-/** A role's Prometheus registry, including process metrics (memory, CPU, event loop). */
-export function createRegistry(labels: { role: string; process?: string }): Registry {
-  const registry = new Registry();
-  registry.setDefaultLabels(labels);
-  collectDefaultMetrics({ register: registry });
-  return registry;
 }

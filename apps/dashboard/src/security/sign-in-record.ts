@@ -1,7 +1,7 @@
 import { settlesWithin, withDeadline } from "@millrace/core";
 import type { AuditedFact, Ledger } from "@millrace/ledger";
-import type { Logger } from "@millrace/service";
-import { Counter, type Registry } from "prom-client";
+import { metricsOf, type Logger } from "@millrace/service";
+import type { Registry } from "prom-client";
 import type { SessionOwner } from "./sessions.ts";
 
 const FAILURES = ["wrong_password", "wrong_token", "too_many_failures"] as const;
@@ -85,12 +85,11 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps) 
 
 /** Every result exists from the start, so that an alert sees the first one as an increase. */
 function createCounter(registry: Registry) {
-  const signIns = new Counter({
-    name: "millrace_dashboard_sign_ins_total",
-    help: "Sign-ins with a password, and wrong tokens, by result.",
-    labelNames: ["result"],
-    registers: [registry],
-  });
+  const signIns = metricsOf(registry).counter(
+    "millrace_dashboard_sign_ins_total",
+    "Sign-ins with a password, and wrong tokens, by result.",
+    "result",
+  );
   for (const result of ["signed_in", ...FAILURES]) signIns.inc({ result }, 0);
   return signIns;
 }
