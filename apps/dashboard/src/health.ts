@@ -1,9 +1,9 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
-import { isMillraceError, withDeadline } from "@millrace/core";
+import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { RECONCILER, type Diagnosis } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
-import { cached } from "./cache.ts";
+import { cached, type CacheTtl } from "./cache.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads">;
@@ -27,20 +27,18 @@ const WAIT_MS_MAX = 5 * 60_000;
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
 export function createHealthReader({ ledger, queues, comparison }: Deps): () => Promise<Health> {
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
-  const pingQueue = cached(PING_TTL, () => within(() => queues.ping()));
-  const pingLedger = cached(PING_TTL, () => within(() => ledger.reads.ping()));
-  const findLeader = cached(PING_TTL, () => within(() => ledger.reads.findLeader(RECONCILER)));
-  const findOpen = cached(READ_TTL, () => within(() => ledger.reads.findOpen()));
-  const countRefusals = () => ledger.reads.findRefusals(REFUSED_MINUTES);
-  const findRefusals = cached(READ_TTL, () => within(countRefusals));
-  const readQueues = cached(READ_TTL, () =>
-    within(async () => {
-      // While Redis is away its counts never come.
-      await pingQueue();
-      const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
-      return { counts, pressure };
-    }),
-  );
+  const part = <T>(ttl: CacheTtl, read: () => Promise<T>) => cached(ttl, () => within(read));
+  const pingQueue = part(PING_TTL, () => queues.ping());
+  const pingLedger = part(PING_TTL, () => ledger.reads.ping());
+  const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
+  const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
+  const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
+  const readQueues = part(READ_TTL, async () => {
+    // While Redis is away its counts never come.
+    await pingQueue();
+    const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
+    return { counts, pressure };
+  });
   // Runs for longer than an answer, so the first answers do not know it yet.
   const compare = cached(COMPARISON_TTL, comparison);
 
@@ -90,8 +88,7 @@ async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
   try {
     return { value: await promise };
   } catch (error) {
-    const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
-    return { reason: reasonOf(error), isReadOnly };
+    return { reason: reasonOf(error), isReadOnly: hasCode(error, "database_read_only") };
   }
 }
 

@@ -1,5 +1,5 @@
 import { openDashboard, requireDatabase } from "@millrace/connect";
-import { isMillraceError, readEnvironment, type Environment } from "@millrace/core";
+import { hasCode, readEnvironment, type Environment } from "@millrace/core";
 import {
   createLogger,
   createRegistry,
@@ -47,7 +47,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });
   } catch (error) {
-    if (isMillraceError(error) && error.code === "shutting_down") return;
+    if (hasCode(error, "shutting_down")) return;
     await stores.close();
     throw error;
   }

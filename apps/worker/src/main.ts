@@ -1,5 +1,5 @@
 import { openWorker, requireDatabase, warnIfUnsigned } from "@millrace/connect";
-import { isMillraceError, readEnvironment } from "@millrace/core";
+import { hasCode, readEnvironment } from "@millrace/core";
 import {
   createLogger,
   archiveDirOf,
@@ -51,7 +51,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     notifyParent({ kind: "listening", role: "worker", port });
     await role.start();
   } catch (error) {
-    if (isMillraceError(error) && error.code === "shutting_down") return;
+    if (hasCode(error, "shutting_down")) return;
     await role.close();
     throw error;
   }

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { Opening, StoreWatch, WorkerStores } from "@millrace/connect";
-import { isMillraceError, MillraceError } from "@millrace/core";
+import { hasCode, MillraceError } from "@millrace/core";
 import {
   checkParts,
   closeServer,
@@ -81,7 +81,7 @@ export function createWorkerRole(deps: RoleDeps) {
 
   function waitFor(store: keyof typeof SERVERS, error: unknown): void {
     const waits = `waiting for ${SERVERS[store]}`;
-    const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
+    const isReadOnly = hasCode(error, "database_read_only");
     state = { worker: waits, ...(isReadOnly && { postgres: error.code }) };
     logError(waits, error);
   }

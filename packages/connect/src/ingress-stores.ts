@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import {
-  isMillraceError,
+  hasCode,
   MillraceError,
   withHint,
   withUrl,
@@ -161,12 +161,11 @@ export class IngressStores {
     const triedOnce = new Promise<void>((resolve) => (onFirstTry = resolve));
     const { signal } = this.#closing;
     const onAway = (error: unknown) => {
-      const isReadOnly = isMillraceError(error) && error.code === "database_read_only";
-      this.#readOnly = isReadOnly ? error : undefined;
+      this.#readOnly = hasCode(error, "database_read_only") ? error : undefined;
       this.#watch.onAway?.(name, withHint(error));
       onFirstTry();
     };
-    const isAway = (error: unknown) => isMillraceError(error) && error.code === "queue_unclaimed";
+    const isAway = (error: unknown) => hasCode(error, "queue_unclaimed");
     const opened = retryUntilAvailable(open, { signal, onAway, isAway }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });

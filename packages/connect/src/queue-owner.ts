@@ -1,4 +1,4 @@
-import { isMillraceError, isSameDatabase, MillraceError, wait } from "@millrace/core";
+import { hasCode, isMillraceError, isSameDatabase, MillraceError, wait } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import type { JobOwner, QueueMark, Queues, TakenMark } from "@millrace/queue";
 import { reasonOf } from "@millrace/service";
@@ -253,7 +253,7 @@ export async function watchJobOwner(watch: OwnerWatch): Promise<void> {
       const ledger = await find();
       onForeign(ledger === owner.ledger ? undefined : `it is the ledger ${ledger}'s now`);
     } catch (error) {
-      if (isMillraceError(error) && error.code === "queue_in_use") onForeign(error.message);
+      if (hasCode(error, "queue_in_use")) onForeign(error.message);
     }
   };
   const looking = setInterval(() => void look(), WATCH_INTERVAL_MS).unref();

@@ -258,6 +258,15 @@ export const LEFT_TO_A_PERSON: readonly ErrorCode[] = [
   "given_up",
 ];
 
+/** A server does not answer, or takes no writes now: another try later may succeed. */
+export const SERVER_AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "database_unavailable",
+  "database_read_only",
+  "database_unreachable",
+  "redis_unreachable",
+  "redis_not_writing",
+]);
+
 export function statusOf(code: ErrorCode): number {
   const entry = ERROR_CODES[code];
   return "status" in entry ? entry.status : 500;

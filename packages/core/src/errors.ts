@@ -17,10 +17,15 @@ export function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && BRAND in error;
 }
 
+/** True for our error with this code. */
+export function hasCode(error: unknown, code: ErrorCode): error is MillraceError {
+  return isMillraceError(error) && error.code === code;
+}
+
 /** For `catch`: throws an error with the code, and lets any other pass. */
 export function throwIf(code: ErrorCode): (error: unknown) => void {
   return (error) => {
-    if (isMillraceError(error) && error.code === code) throw error;
+    if (hasCode(error, code)) throw error;
   };
 }
 

@@ -50,8 +50,14 @@ export {
   withoutQuotes,
   type Environment,
 } from "./environment.ts";
-export { ERROR_CODES, LEFT_TO_A_PERSON, statusOf, type ErrorCode } from "./error-codes.ts";
-export { asError, errorBody, isMillraceError, MillraceError, throwIf } from "./errors.ts";
+export {
+  ERROR_CODES,
+  LEFT_TO_A_PERSON,
+  SERVER_AWAY,
+  statusOf,
+  type ErrorCode,
+} from "./error-codes.ts";
+export { asError, errorBody, hasCode, isMillraceError, MillraceError, throwIf } from "./errors.ts";
 export { bodyHash, messageDigest, partDigest, signedDigest } from "./event.ts";
 export {
   ENVELOPE_VERSION,

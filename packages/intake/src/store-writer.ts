@@ -5,6 +5,7 @@ import {
   Deadlines,
   failpoint,
   isMillraceError,
+  SERVER_AWAY,
   withDeadline,
   type Batcher,
   type CircuitBreaker,
@@ -38,13 +39,7 @@ interface Waiting {
 }
 
 /** Codes of an event's error that say that its store failed, and not the event. */
-const OUTAGES: ReadonlySet<ErrorCode> = new Set([
-  "unavailable",
-  "database_unavailable",
-  "database_read_only",
-  "database_unreachable",
-  "redis_unreachable",
-] as const);
+const OUTAGES: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "unavailable"]);
 
 interface Server {
   readonly breaker: StoreBreaker;

@@ -1,4 +1,4 @@
-import { failpoint, isMillraceError, wait } from "@millrace/core";
+import { failpoint, hasCode, isMillraceError, wait } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
 import { removeJobs, type RemovalQueues } from "./give-up.ts";
 import {
@@ -74,7 +74,8 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
     try {
       pace.add(run, await workBatch(deps, run, size));
     } catch (error) {
-      pace.delay(run, isDatabaseUnavailable(error) ? Math.ceil(size / 2) : size);
+      // Fewer may be done in time where so many were not: replays of large bodies copy them.
+      pace.delay(run, hasCode(error, "database_unavailable") ? Math.ceil(size / 2) : size);
       await noteError(deps, run, error);
     }
   }
@@ -114,17 +115,13 @@ async function workBatch(
   return events.length + givenUp.length;
 }
 
-/** Fewer events may be done in time where so many were not: replays of large bodies copy them. */
-const isDatabaseUnavailable = (error: unknown): boolean =>
-  isMillraceError(error) && error.code === "database_unavailable";
-
 /** A run that can never go on has failed. Any other waits for what is away. */
 async function noteError(
   { ledger, notify }: Deps,
   run: OpenBulkRun,
   error: unknown,
 ): Promise<void> {
-  const ended = isDataError(error) || (isMillraceError(error) && error.code === "invalid_request");
+  const ended = isDataError(error) || hasCode(error, "invalid_request");
   notify({ kind: ended ? "failed" : "waits", run, error });
   const message = isMillraceError(error)
     ? error.message

@@ -1,14 +1,7 @@
-import { isMillraceError, wait, type ErrorCode } from "@millrace/core";
+import { isMillraceError, SERVER_AWAY, wait } from "@millrace/core";
 
 const FIRST_WAIT_MS = 200;
 const WAIT_MS_MAX = 2_000;
-const AWAY: ReadonlySet<ErrorCode> = new Set([
-  "database_unavailable",
-  "database_read_only",
-  "database_unreachable",
-  "redis_unreachable",
-  "redis_not_writing",
-] as const);
 
 /**
  * Repeats a step of the startup while a server is unavailable, with delays from 200 ms to 2 s.
@@ -37,7 +30,7 @@ export async function retryUntilAvailable<T>(
 }
 
 function isAway(error: unknown): boolean {
-  if (isMillraceError(error)) return AWAY.has(error.code);
+  if (isMillraceError(error)) return SERVER_AWAY.has(error.code);
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && /^(E[A-Z]{4,})$/.test(code);
 }

@@ -1,5 +1,5 @@
 import { openBody } from "@millrace/operations";
-import { isMillraceError, MillraceError } from "@millrace/core";
+import { hasCode, MillraceError } from "@millrace/core";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
@@ -83,7 +83,7 @@ async function textOf(open: () => ReturnType<typeof openBody>): Promise<string> 
     for await (const part of (await open())?.parts ?? []) parts.push(part);
     return printable(Buffer.concat(parts).toString("utf8"));
   } catch (error) {
-    if (isMillraceError(error) && error.code === "body_missing") return "no longer kept";
+    if (hasCode(error, "body_missing")) return "no longer kept";
     throw error;
   }
 }

@@ -1,5 +1,12 @@
 import type { ChildProcess } from "node:child_process";
-import { ERROR_CODES, isMillraceError, MillraceError, wait, type ErrorCode } from "@millrace/core";
+import {
+  ERROR_CODES,
+  isMillraceError,
+  MillraceError,
+  SERVER_AWAY,
+  wait,
+  type ErrorCode,
+} from "@millrace/core";
 import { z } from "zod";
 
 export interface RunningProcess {
@@ -144,15 +151,7 @@ function isFinal({ error }: Death): boolean {
 }
 
 /** Errors that another start can get past. */
-const PASSING: ReadonlySet<ErrorCode> = new Set([
-  "database_unreachable",
-  "database_unavailable",
-  "database_read_only",
-  "redis_unreachable",
-  "redis_not_writing",
-  "port_in_use",
-  "shutting_down",
-]);
+const PASSING: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "port_in_use", "shutting_down"]);
 
 interface Death {
   readonly reason: string;

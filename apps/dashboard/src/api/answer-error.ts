@@ -1,4 +1,4 @@
-import { errorBody, isMillraceError, statusOf, type ErrorCode } from "@millrace/core";
+import { errorBody, isMillraceError, SERVER_AWAY, statusOf, type ErrorCode } from "@millrace/core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { ErrorRequestHandler } from "express";
 
@@ -15,7 +15,7 @@ export function answerErrors(onError: (error: unknown) => void): ErrorRequestHan
 
 function describe(error: unknown): { code: ErrorCode; message: string } {
   if (isMillraceError(error)) {
-    if (AWAY.has(error.code)) return unavailable;
+    if (SERVER_AWAY.has(error.code)) return unavailable;
     // Other codes are not meant for the wire.
     return statusOf(error.code) === 500 ? internal : { code: error.code, message: error.message };
   }
@@ -33,12 +33,6 @@ function describe(error: unknown): { code: ErrorCode; message: string } {
 }
 
 /** The log says which of the two it is. */
-const AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "database_unavailable",
-  "database_read_only",
-  "database_unreachable",
-  "redis_unreachable",
-]);
 const unavailable = {
   code: "unavailable",
   message: "Cannot answer: Postgres or the queue is unavailable. Try again later",

@@ -114,10 +114,8 @@ export function weaknessOf({ accounts, tokens }: Credentials): string | undefine
 const refusal = (why: string) =>
   new MillraceError("invalid_config", `Cannot guard the dashboard: ${why}`);
 
+/** Digests are compared in constant time. They have equal lengths: a secret's is not revealed. */
 export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** Takes constant time. Digests have equal lengths, so the length of a secret is not revealed. */
-export const isSameSecret = (left: Buffer, right: Buffer): boolean => timingSafeEqual(left, right);
 
 /** Compares every account, so that the response time reveals no user name. */
 export function createPasswordCheck(accounts: readonly Account[]) {
@@ -129,8 +127,8 @@ export function createPasswordCheck(accounts: readonly Account[]) {
   return (user: string, password: string): Account | undefined => {
     const given = { user: digestOf(user), password: digestOf(password) };
     const found = known.filter((one) => {
-      const isUser = isSameSecret(one.user, given.user);
-      const isPassword = isSameSecret(one.password, given.password);
+      const isUser = timingSafeEqual(one.user, given.user);
+      const isPassword = timingSafeEqual(one.password, given.password);
       return isUser && isPassword;
     });
     return found[0]?.account;
@@ -141,6 +139,6 @@ export function createTokenCheck(tokens: readonly Token[]) {
   const known = tokens.map((token) => ({ token, digest: digestOf(token.token) }));
   return (text: string): Token | undefined => {
     const given = digestOf(text);
-    return known.filter(({ digest }) => isSameSecret(digest, given)).at(0)?.token;
+    return known.filter(({ digest }) => timingSafeEqual(digest, given)).at(0)?.token;
   };
 }

@@ -1,7 +1,7 @@
-import { createHmac, randomBytes, scryptSync } from "node:crypto";
+import { createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 import type { Role } from "@millrace/api-contract";
 import type { CookieOptions, Request, Response } from "express";
-import { digestOf, isSameSecret, type Account } from "./credentials.ts";
+import { digestOf, type Account } from "./credentials.ts";
 
 /** A working day. No use of a session prolongs it. */
 const SESSION_SECONDS = 12 * 60 * 60;
@@ -49,7 +49,7 @@ export function createSessions(accounts: readonly Account[], nowMs: () => number
       const owner = { user: Buffer.from(user, "base64url").toString(), role: role as Role };
       const key = keyFor(owner);
       if (key === undefined) return undefined;
-      if (!isSameSecret(digestOf(mac), digestOf(macOf(key, text)))) return undefined;
+      if (!timingSafeEqual(digestOf(mac), digestOf(macOf(key, text)))) return undefined;
       const left = Number(expires) - nowSeconds();
       if (left <= 0 || left > SESSION_SECONDS + CLOCK_SECONDS) return undefined;
       return { ...owner, id, expiresAt: new Date(Number(expires) * 1_000) };

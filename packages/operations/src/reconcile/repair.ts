@@ -1,10 +1,5 @@
 import type { DisagreementKind } from "@millrace/api-contract";
-import {
-  isMillraceError,
-  type EnvelopedEvent,
-  type EventKey,
-  type StoreResult,
-} from "@millrace/core";
+import { hasCode, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type { AbandonAnswer, Ledger, LedgerStatus } from "@millrace/ledger";
 import type { JobStatus, Queues } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
@@ -185,17 +180,13 @@ async function addJobs(deps: RepairDeps, found: readonly EventDisagreement[]): P
     for (const [index, one] of chunk.entries()) {
       (results[index] instanceof Error ? left : added).push(one);
     }
-    failure = results.find(isUnavailable);
+    failure = results.find((result) => hasCode(result, "unavailable"));
     if (failure !== undefined) left.push(...chosen.slice(at + jobsMax));
   }
   await ledger.repair.markEnqueued(eventsOf(added.filter(({ enqueued }) => !enqueued)));
   await ledger.repair.unmarkEnqueued(eventsOf(left.filter(({ enqueued }) => enqueued)));
   if (failure !== undefined) throw failure;
   return added.length;
-}
-
-function isUnavailable(result: StoreResult): result is Error {
-  return isMillraceError(result) && result.code === "unavailable";
 }
 
 const eventsOf = (found: readonly EventDisagreement[]) => found.map(({ event }) => event);
