@@ -1,12 +1,10 @@
 import { afterAll, afterEach, beforeAll, test } from "vitest";
 import { onOneBackend, type TestServers } from "../support/backends.ts";
 import { bodies } from "./bodies.ts";
-import { dashboard } from "./dashboard.ts";
 import { edge } from "./edge.ts";
 import { flood } from "./flood.ts";
 import { handlers } from "./handlers.ts";
 import { identities } from "./identities.ts";
-import { jobs } from "./jobs.ts";
 import { createLineTests } from "./lines.ts";
 import { secrets } from "./secrets.ts";
 import { signatures } from "./signatures.ts";
@@ -33,7 +31,7 @@ onOneBackend("bad input", (prepare) => {
   for (const section of [signatures, timestamps, bodies, slowSenders, identities, edge, flood]) {
     section(tests, () => target);
   }
-  for (const section of [dashboard, jobs, handlers]) section(tests, () => target);
+  handlers(tests, () => target);
   // Last, for they look at what all the others have left.
   secrets(tests, () => target);
   test("the ledger holds what was acknowledged, settled once, and nothing else", async () => {

@@ -61,11 +61,8 @@ export const LINES = {
   54: "thousands of idle connections: closed beyond the bound, the others served",
   55: "500 bad signatures a second: all 401, and good deliveries hardly wait for them",
   56: "the connection after a 413: closed, what follows is no request",
-  57: "the dashboard without a password, from another origin, by a form; forged jobs",
-  58: "a job without our envelope, of a later version, of an unknown source: never run",
-  59: "a handler that returns a BigInt, a cycle or ten megabytes: completed",
-  60: "a handler that throws anything: failed, its words cut and without the payload",
-  61: "secrets and credentials: in no log, job, metric or answer",
+  57: "a handler that throws anything: failed, its words cut and without the payload",
+  58: "secrets and credentials: in no log, job, metric or answer",
 } as const satisfies Readonly<Record<number, string>>;
 
 export type Line = keyof typeof LINES;

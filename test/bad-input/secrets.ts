@@ -7,7 +7,7 @@ import { withHeader } from "./wire.ts";
 const CREDENTIAL_CANARY = "CanaryCredent1al";
 
 export function secrets(tests: LineTests, target: () => Target): void {
-  tests.proves(61, "what a sender's credentials were is kept nowhere", async () => {
+  tests.proves(58, "what a sender's credentials were is kept nowhere", async () => {
     const body = `{"type":"test.effect","card":"${BODY_CANARY}"}`;
     let request = standard("credentials_1", body);
     for (const name of ["authorization", "cookie", "proxy-authorization", "x-api-key"]) {
@@ -19,7 +19,7 @@ export function secrets(tests: LineTests, target: () => Target): void {
     expect(await target().storedText()).not.toContain(CREDENTIAL_CANARY);
   });
 
-  tests.proves(61, "no secret, credential or body is in a log, a metric or an answer", async () => {
+  tests.proves(58, "no secret, credential or body is in a log, a metric or an answer", async () => {
     const { ingress, worker, dashboard, answers } = target();
     const metrics = await Promise.all(
       [ingress, worker].map(async ({ url }) => (await fetch(`${url}/metrics`)).text()),
@@ -35,7 +35,7 @@ export function secrets(tests: LineTests, target: () => Target): void {
     }
   });
 
-  tests.proves(61, "no secret is in the ledger or the queue", async () => {
+  tests.proves(58, "no secret is in the ledger or the queue", async () => {
     const stored = await target().storedText();
     expect(stored).toContain("credentials_1");
     expect(stored).not.toContain(SECRET_CANARY);
