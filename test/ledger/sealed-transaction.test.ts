@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { pgTable, text as textColumn } from "drizzle-orm/pg-core";
+import { pgMaterializedView, pgTable, text as textColumn } from "drizzle-orm/pg-core";
 import type { HandlerTransaction } from "@millrace/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
@@ -57,11 +57,17 @@ describe("An attempt", () => {
 
   const orders = pgTable("effects", { text: textColumn("name") });
   const row = { text: "never" };
+  const one = (tx: HandlerTransaction) => tx.$with("one").as(tx.select().from(orders));
   test.each<[string, (tx: HandlerTransaction) => unknown]>([
     ['an insert into "effects"', (tx) => void tx.insert(orders).values(row)],
     ['an update of "effects"', (tx) => void tx.update(orders).set(row)],
     ['a delete from "effects"', (tx) => void tx.delete(orders)],
     ["a query of tx.execute", (tx) => void tx.execute(sql`delete from effects`)],
+    [
+      "a query of tx.execute",
+      (tx) => void tx.refreshMaterializedView(pgMaterializedView("v", {}).existing()),
+    ],
+    ["an insert into", (tx) => void tx.with(one(tx)).insert(orders).values(row)],
     ["an insert into", (tx) => tx.transaction(async (own) => void own.insert(orders).values(row))],
     ["an insert into", async (tx) => [await tx.insert(orders).values(row), tx.insert(orders)]],
   ])("fails with %s that was never run", async (what, slip) => {

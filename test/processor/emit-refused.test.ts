@@ -98,3 +98,16 @@ test.each([
   await Promise.all(jobs.map((job) => processor.process(job)));
   expect(new Set(seen)).toEqual(new Set(["emit_refused"]));
 });
+
+test("an event that is emitted without await fails its parent, and is not there", async () => {
+  for (const slip of [emits("mail", "receipt", {}), emits("mail", "receipt", {}, { afterMs: 9 })]) {
+    const slipping: HandlerFunction = (event, context) => void slip(event, context);
+    const processor = processors.create([on("shop", "*", slipping)]);
+    const job = makeJob();
+    expect(await processor.process(job)).toMatchObject({
+      code: "query_not_awaited",
+      message: expect.stringContaining('an emit to "mail" was not awaited; put await before it'),
+    });
+    expect(await emittedRows(processors, job.event.eventId)).toEqual([]);
+  }
+});

@@ -1,4 +1,4 @@
-import type { CallContext, HandlerParts, WebhookEvent } from "@millrace/core";
+import { wait, type CallContext, type HandlerParts, type WebhookEvent } from "@millrace/core";
 import { expect, test } from "vitest";
 import { openForAll } from "../support/open-for.ts";
 import {
@@ -173,6 +173,20 @@ test("a step does not begin when the time of its call is up, and does when Postg
   });
   expect(await patient.process()).toMatchObject({ kind: "completed" });
   expect(await stepsOf(patient.eventId)).toHaveLength(1);
+});
+
+test.each<[string, Call]>([
+  ["at once", (_event, { once }) => void once("mail", () => 1)],
+  ["later", (_event, { once }) => void once("mail", () => wait(20))],
+  ["with an error", (_event, { once }) => void once("mail", () => Promise.reject(new Error("x")))],
+  ["behind a then", (_event, { once }) => void once("mail", () => wait(20)).then(() => 1)],
+  ["of several", async (_event, { once }) => [await once("first", () => 1), once("mail", () => 2)]],
+])("a step that is not awaited and ends %s fails the attempt", async (_when, call) => {
+  const { process } = calling(call);
+  expect(await process()).toMatchObject({
+    ...{ kind: "retry", code: "query_not_awaited" },
+    message: expect.stringContaining('step "mail" was not awaited; put await before it'),
+  });
 });
 
 test("a step that its call does not await begins no other when the call has ended", async () => {

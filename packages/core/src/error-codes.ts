@@ -126,7 +126,7 @@ export const ERROR_CODES = {
   },
   query_not_awaited: {
     meaning:
-      "The handler built a query of its transaction and never ran it: it is not awaited. Nothing was written.",
+      "The handler did not await a query of its transaction, a step (`once`), or an `emit`. Nothing was written.",
   },
   tx_control_refused: {
     meaning: "A handler tried to begin or end a transaction, or to COPY from STDIN or to STDOUT.",

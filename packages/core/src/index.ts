@@ -31,6 +31,7 @@ export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 export { createBacklog, type Backlog } from "./backlog.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
+export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";
 export {
   configSchema,
   SOURCE_NAME,

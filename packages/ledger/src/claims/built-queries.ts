@@ -1,4 +1,4 @@
-import { MillraceError, type HandlerTransaction } from "@millrace/core";
+import { notAwaited, type HandlerTransaction } from "@millrace/core";
 import { getTableName, type Table } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
 
@@ -8,6 +8,7 @@ const VERBS = {
   delete: "a delete from",
 } as const;
 type Verb = keyof typeof VERBS;
+const NEVER_RUN = "was built and never run";
 
 type Built<Name extends "buildInsertQuery" | "buildUpdateQuery" | "buildDeleteQuery"> = Parameters<
   PgDialect[Name]
@@ -25,20 +26,29 @@ export class BuiltQueries extends PgDialect {
 
   /** Notes what a transaction, and those nested in it, begin to build. */
   watch(tx: HandlerTransaction): HandlerTransaction {
+    const execute = tx.execute.bind(tx);
+    const nest = tx.transaction.bind(tx);
+    const begin = tx.with.bind(tx);
+    const refresh = tx.refreshMaterializedView.bind(tx);
+    return Object.assign(this.#noteVerbs(tx), {
+      with: (...tables: Parameters<typeof begin>) => this.#noteVerbs(begin(...tables)),
+      refreshMaterializedView: (view: Parameters<typeof refresh>[0]) =>
+        this.#noteRaw(refresh(view)),
+      execute: (...given: Parameters<typeof execute>) => this.#noteRaw(execute(...given)),
+      transaction: (work: Parameters<typeof nest>[0]) => nest((inner) => work(this.watch(inner))),
+    });
+  }
+
+  #noteVerbs<Builder extends Pick<HandlerTransaction, Verb>>(builder: Builder): Builder {
     for (const verb of ["insert", "update", "delete"] as const) {
-      const begin = tx[verb].bind(tx) as (table: Table) => unknown;
+      const begin = builder[verb].bind(builder) as (table: Table) => unknown;
       const noted = (table: Table) => {
         this.#begun.push({ verb, table });
         return begin(table);
       };
-      Object.assign(tx, { [verb]: noted });
+      Object.assign(builder, { [verb]: noted });
     }
-    const execute = tx.execute.bind(tx);
-    const nest = tx.transaction.bind(tx);
-    return Object.assign(tx, {
-      execute: (...given: Parameters<typeof execute>) => this.#noteRaw(execute(...given)),
-      transaction: (work: Parameters<typeof nest>[0]) => nest((inner) => work(this.watch(inner))),
-    });
+    return builder;
   }
 
   #noteRaw<Raw extends { execute: () => unknown; getSQL: () => unknown }>(raw: Raw): Raw {
@@ -75,16 +85,9 @@ export class BuiltQueries extends PgDialect {
       const at = left.findIndex(
         (asked) => asked.verb === verb && (asked.config as { table?: Table }).table === table,
       );
-      if (at === -1) throw notAwaited(`${VERBS[verb]} "${getTableName(table)}"`);
+      if (at === -1) throw notAwaited(`${VERBS[verb]} "${getTableName(table)}" ${NEVER_RUN}`);
       left.splice(at, 1);
     }
-    if (this.#raw.size > 0) throw notAwaited("a query of tx.execute");
+    if (this.#raw.size > 0) throw notAwaited(`a query of tx.execute ${NEVER_RUN}`);
   }
-}
-
-function notAwaited(what: string): MillraceError {
-  return new MillraceError(
-    "query_not_awaited",
-    `Cannot complete the event: ${what} was built and never run; put await before it`,
-  );
 }

@@ -1,4 +1,9 @@
-import { MillraceError, type EmittedEvent, type HandlerTransaction } from "@millrace/core";
+import {
+  AwaitedCalls,
+  MillraceError,
+  type EmittedEvent,
+  type HandlerTransaction,
+} from "@millrace/core";
 import { NodePgSession, NodePgTransaction } from "drizzle-orm/node-postgres";
 import type pg from "pg";
 import { BuiltQueries } from "./built-queries.ts";
@@ -43,6 +48,7 @@ export class Guard implements EmitTarget {
   #savepoints: Savepoints | undefined;
   #seen: WeakSet<Error> | undefined;
   #emits: Emitted | undefined;
+  #emitCalls: AwaitedCalls | undefined;
   #built: BuiltQueries | undefined;
 
   constructor(connection: PooledConnection, shared?: SharedTransaction) {
@@ -99,7 +105,8 @@ export class Guard implements EmitTarget {
     this.#requireOpen();
     const isWritten = this.#savepoints?.isAnyOpen === true;
     this.emitted.add(event, { isWritten });
-    return isWritten ? this.#writeNow(event) : DONE;
+    const written = isWritten ? this.#writeNow(event) : DONE;
+    return (this.#emitCalls ??= new AwaitedCalls()).track(`an emit to "${event.source}"`, written);
   }
 
   async #writeNow(event: EmittedEvent): Promise<void> {
@@ -173,6 +180,7 @@ export class Guard implements EmitTarget {
   check(): void {
     if (this.#refusal !== undefined) throw this.#refusal;
     this.#built?.check();
+    this.#emitCalls?.check();
     if (this.#savepoints?.isAnyOpen === true) {
       throw new MillraceError(
         "tx_closed",

@@ -176,12 +176,15 @@ class CallsRun {
       failpoint("worker.before_call");
       if (job.signal.aborted) return { kind: "lost", handlerMs: this.#handlerMs };
       const end = await this.#runInTime(timeoutMs, async (signal) => {
-        const { once, end: endSteps } = steps.ofCall(signal);
+        const { once, close, end: endSteps } = steps.ofCall(signal);
+        let result: unknown;
         try {
-          return await call(event, callContext(once, signal, this.#log));
+          result = await call(event, callContext(once, signal, this.#log));
         } finally {
-          endSteps();
+          close();
         }
+        await endSteps();
+        return result;
       });
       // A later attempt has the event, even if the call caught the error.
       if (steps.isLost) return { kind: "lost", handlerMs: this.#handlerMs };

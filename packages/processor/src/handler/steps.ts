@@ -1,4 +1,5 @@
 import {
+  AwaitedCalls,
   failpoint,
   isStorableWithin,
   MillraceError,
@@ -25,7 +26,9 @@ const RESULT_BYTES_MAX = 65_536;
 
 interface StepsOfCall {
   readonly once: Once;
-  end(): void;
+  close(): void;
+  /** Waits for the steps that still run. @throws `query_not_awaited` */
+  end(): Promise<void>;
 }
 
 /** The steps of one attempt (`once`). All of its calls share their names. */
@@ -42,16 +45,19 @@ export class Steps {
   /** @param signal - the call's: when it has aborted, no step begins. */
   ofCall(signal: StopSignal): StepsOfCall {
     let isOpen = true;
+    const calls = new AwaitedCalls();
+    const once: Once = async (name, run) => {
+      if (this.#deps.isStopped() || signal.aborted) throw signal.reason;
+      if (!isOpen)
+        throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
+      return await this.#run(name, run);
+    };
     return {
-      once: async (name, run) => {
-        if (this.#deps.isStopped() || signal.aborted) throw signal.reason;
-        if (!isOpen)
-          throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
-        return await this.#run(name, run);
-      },
-      end: () => {
+      once: (name, run) => calls.track(`step "${name}"`, once(name, run)),
+      close: () => {
         isOpen = false;
       },
+      end: () => calls.end(),
     };
   }
 
