@@ -25,9 +25,37 @@ export const eventRow = z.strictObject({
 });
 export type EventRow = Wire<typeof eventRow>;
 
+const queuedRow = z.strictObject({
+  stage: z.literal("queued").describe("Only its queue has it as yet."),
+  ...eventRow.pick({ source: true, generation: true }).shape,
+  event_id: text("Null where the job cannot be trusted.").nullable(),
+  type: text().nullable(),
+  unsigned: z.boolean().nullable(),
+  received_at: instant(),
+  job_id: text(),
+  job_state: z.enum(["waiting", "active", "delayed", "completed", "failed", "unknown"]),
+  problem: z
+    .enum(["unrecorded_job_unsigned", "unreadable_job"])
+    .nullable()
+    .describe("Why the job's content is not shown: a kind of disagreement."),
+});
+/** An event that only its queue has: no worker has recorded it yet, or none could. */
+export type QueuedRow = Wire<typeof queuedRow>;
+
+const queuedPage = z.strictObject({
+  count: count("Jobs that wait on the queues of the sources, of whatever type."),
+  events: z.array(queuedRow).describe("Newest first; `q` is the whole id here."),
+});
+export type QueuedPage = Wire<typeof queuedPage>;
+
 export const eventPage = z.strictObject({
   events: z.array(eventRow),
   next: text("The cursor of the next page; null on the last one.").nullable(),
+  queued: queuedPage
+    .nullable()
+    .describe(
+      "Events that only the queues have, on the first page of a filter that they can match; null while no queue answers.",
+    ),
 });
 export type EventPage = Wire<typeof eventPage>;
 
@@ -194,19 +222,12 @@ const recordedEvent = eventRow.extend({
     .array(step)
     .describe("Steps (`once`) of this generation that have ended: the first 100, oldest first."),
 });
-/** An event that only its queue has: no worker has recorded it yet, or none could. */
-const queuedEvent = z.strictObject({
-  stage: z.literal("queued").describe("Only its queue has it as yet."),
-  ...eventRow.pick({ source: true, event_id: true, generation: true, last_error: true }).shape,
-  type: text().nullable(),
+const queuedEvent = queuedRow.extend({
+  ...eventRow.pick({ event_id: true, last_error: true }).shape,
   status: z.null(),
   outcome: z.null(),
   attempts: count(),
-  unsigned: z.boolean().nullable(),
-  received_at: instant().nullable(),
   processed_at: instant().nullable(),
-  job_id: text(),
-  job_state: z.enum(["waiting", "active", "delayed", "completed", "failed", "unknown"]),
   ...body,
   attempt_log: z.array(attempt).max(0),
   conflicts: z.array(conflict).max(0),

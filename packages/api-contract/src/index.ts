@@ -35,6 +35,8 @@ export type {
   EventAct,
   EventDetail,
   EventPage,
+  QueuedPage,
+  QueuedRow,
   EventRow,
   EventStep,
   Generation,

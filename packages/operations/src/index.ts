@@ -38,6 +38,7 @@ export {
   type ReplayResult,
   type RetryResult,
 } from "./retry.ts";
+export { listQueued, queuedRow } from "./list-queued.ts";
 export type { Skip } from "./requeue.ts";
 export {
   openBody,

@@ -2,7 +2,7 @@ import type { IncomingEvent, QueueKeys, StoreResult } from "@millrace/core";
 import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
 import type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
-import type { FinishedFrom, Forgotten, JobCounts, QueueRisk } from "./queues.ts";
+import type { FinishedFrom, Forgotten, JobCounts, QueueRisk, WaitingQuery } from "./queues.ts";
 
 export interface NewJob {
   readonly id: string;
@@ -28,6 +28,17 @@ export interface JobSnapshot {
 
 export interface FinishedSnapshot extends JobSnapshot {
   readonly id: string;
+  readonly data: string;
+}
+
+export interface WaitingSnapshots {
+  readonly count: number;
+  readonly jobs: readonly WaitingSnapshot[];
+}
+
+export interface WaitingSnapshot extends Pick<JobSnapshot, "addedAtMs"> {
+  readonly id: string;
+  readonly state: "waiting" | "delayed";
   readonly data: string;
 }
 
@@ -76,6 +87,8 @@ export interface Backend {
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
   uncountCompleted(queue: Queue, finishedAtMs: number): void;
   snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
+  /** Undefined on Postgres, where the ledger has each event before its job. */
+  waiting?(queue: Queue, query: WaitingQuery): Promise<WaitingSnapshots>;
   finished(queue: Queue, query: FinishedQuery): Promise<readonly FinishedSnapshot[]>;
   epochs(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(queue: Queue, epoch: string): Promise<void>;
@@ -93,6 +106,7 @@ export interface Backend {
 export type QueueQueries = Pick<
   Backend,
   | "snapshots"
+  | "waiting"
   | "finished"
   | "forgetStalls"
   | "uncountCompleted"

@@ -1,6 +1,6 @@
 import { isMillraceError, readEnvelope, type EventKey, type ReadEnvelope } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
-import type { Backend, FinishedSnapshot, JobSnapshot } from "./backend.ts";
+import type { Backend, FinishedSnapshot, JobSnapshot, WaitingSnapshot } from "./backend.ts";
 import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./names.ts";
 import type {
   FinishedFrom,
@@ -16,6 +16,7 @@ import type {
 type Inspection = Pick<
   Queues,
   | "findJob"
+  | "waitingJobs"
   | "retryJob"
   | "rerunJob"
   | "removeJob"
@@ -58,6 +59,11 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       ]);
       if (job === "unreadable") return toUnreadable(id, state);
       return job === undefined ? undefined : toFound(key.source, job, state, backend);
+    },
+    waitingJobs: async (source, query) => {
+      const found = await backend.waiting?.(queueOf(source), query);
+      const jobs = found?.jobs.map((job) => toWaiting(source, job, backend)) ?? [];
+      return { count: found?.count ?? 0, jobs };
     },
     retryJob: async (key) => {
       const result = await runAgain(backend, queueOf(key.source), key, "failed");
@@ -152,23 +158,21 @@ function orUnreadable(backend: Backend, error: unknown): "unreadable" {
   throw error;
 }
 
+const UNBEGUN = { run: "", finishedAtMs: undefined, failedReason: undefined } as const;
+
 function toUnreadable(id: string, state: string): FoundJob {
-  return {
-    jobId: id,
-    state: stateOf(state),
-    run: "",
-    enqueuedAtMs: Date.now(),
-    finishedAtMs: undefined,
-    failedReason: undefined,
-    event: undefined,
-    mac: undefined,
-  };
+  const nothing = { event: undefined, mac: undefined };
+  return { ...UNBEGUN, ...nothing, jobId: id, state: stateOf(state), enqueuedAtMs: Date.now() };
+}
+
+function toWaiting(source: string, job: WaitingSnapshot, backend: Trusts): FoundJob {
+  const { id, state, addedAtMs: timestamp, data } = job;
+  const { event, mac } = readOwn(source, id, () => JSON.parse(data), backend);
+  return { ...UNBEGUN, jobId: id, state, enqueuedAtMs: addedAt({ timestamp }), event, mac };
 }
 
 function toFound(source: string, job: Job, state: string, backend: Trusts): FoundJob {
-  const found = read(() => job.data, backend);
-  const isOwn = found.event === undefined || isJobOf(found.event, source, job.id);
-  const { event, mac } = isOwn ? found : OF_ANOTHER_JOB;
+  const { event, mac } = readOwn(source, job.id, () => job.data, backend);
   return {
     jobId: job.id ?? "",
     state: stateOf(state),
@@ -204,6 +208,18 @@ type Unreadable = {
 };
 
 type Trusts = Pick<Backend, "keys" | "owner">;
+
+/** Reads job data, unless it is a copy of another job's. */
+function readOwn(
+  source: string,
+  id: string | undefined,
+  readData: () => unknown,
+  backend: Trusts,
+): ReadEnvelope | Unreadable {
+  const found = read(readData, backend);
+  const isOwn = found.event === undefined || isJobOf(found.event, source, id);
+  return isOwn ? found : OF_ANOTHER_JOB;
+}
 
 function read(readData: () => unknown, { keys, owner }: Trusts): ReadEnvelope | Unreadable {
   try {
@@ -256,10 +272,8 @@ function toEnd(job: JobSnapshot): JobEnd {
 }
 
 function toFinished(source: string, job: FinishedSnapshot, backend: Trusts): FinishedJob {
-  const found = read(() => JSON.parse(job.data), backend);
-  const { event } = found;
-  const isOwn = event === undefined || isJobOf(event, source, job.id);
-  return { ...toEnd(job), jobId: job.id, ...(isOwn ? found : OF_ANOTHER_JOB) };
+  const found = readOwn(source, job.id, () => JSON.parse(job.data), backend);
+  return { ...toEnd(job), jobId: job.id, ...found };
 }
 
 /** Jobs may end in the same millisecond: a cursor counts those of its last one. */

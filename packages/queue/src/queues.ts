@@ -36,6 +36,11 @@ export interface Queues {
   /** Runs the jobs of every source. Once a process. */
   work(options: WorkOptions): Workers;
   findJob(key: EventKey): Promise<FoundJob | undefined>;
+  /**
+   * The newest jobs that wait, up to `limit`, as far as the first 4 kB of each tell. None on
+   * Postgres, where the ledger has each event before its job.
+   */
+  waitingJobs(source: string, query: WaitingQuery): Promise<WaitingJobs>;
   /** Moves a failed job back to those that wait; its next run has another name. */
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
   /** Moves a completed job back to those that wait, when its event is pending in the ledger. */
@@ -117,6 +122,18 @@ export interface FoundJob {
   readonly failedReason: string | undefined;
   readonly event: EnvelopedEvent | undefined;
   readonly mac: MacProblem | undefined;
+}
+
+export interface WaitingQuery {
+  /** Of these events alone. Looked for among the 1,000 newest. */
+  readonly type?: string | undefined;
+  readonly limit: number;
+}
+
+export interface WaitingJobs {
+  /** The jobs that wait, of whatever type, without those whose time has not come. */
+  readonly count: number;
+  readonly jobs: readonly FoundJob[];
 }
 
 export type JobStatus =

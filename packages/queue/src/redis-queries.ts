@@ -1,6 +1,12 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import type { QueueQueries, FinishedQuery, FinishedSnapshot, JobSnapshot } from "./backend.ts";
+import type {
+  QueueQueries,
+  FinishedQuery,
+  FinishedSnapshot,
+  JobSnapshot,
+  WaitingSnapshot,
+} from "./backend.ts";
 import { parseInfo } from "./redis-durability.ts";
 import { readQueueMark, takeQueueMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
@@ -13,6 +19,14 @@ export function createRedisQueries(client: Redis): QueueQueries {
     snapshots: async (queue, ids) => {
       const found = (await SNAPSHOTS.run(client, [queue.toKey("")], ids)) as SnapshotAnswer[];
       return found.map(toSnapshot);
+    },
+    waiting: async (queue, { type = "", limit }) => {
+      const answer = await WAITING.run(client, [queue.toKey("")], [type, limit]);
+      const [count, found] = answer as [count: number, found: WaitingAnswer[]];
+      const jobs = found.map(([id, state, addedAt, data]) => {
+        return { id, state, addedAtMs: Number(addedAt), data };
+      });
+      return { count, jobs };
     },
     finished: (queue, query) => readFinished(client, queue, query),
     forgetStalls: async (queue, jobId) => {
@@ -98,12 +112,52 @@ function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot
 /** Redis writes a score without an end as `inf`, and takes it as `Infinity` too. */
 const readScore = (text: string): number => Number(text.replace(/inf$/, "Infinity"));
 
+/** Defines `identityOf(data, bytes)`: an envelope begins with the identity and its MAC. */
+const IDENTITY_OF = `
+local function identityOf(data, bytes)
+  local headers = string.find(data, ',"headers":', 1, true)
+  if headers then data = string.sub(data, 1, headers - 1) .. ',"headers":{}}' end
+  return string.sub(data, 1, bytes)
+end
+`;
+
+/** Waiting jobs that are looked at in each list, so that the script takes milliseconds. */
+const WAITING_SEEN_MAX = 1_000;
+const WAITING_BYTES_MAX = 4_096;
+
+/** The newest waiting jobs of a type, or of all; BullMQ adds at the head of `wait`. */
+const WAITING = createRedisScript(`${IDENTITY_OF}
+local prefix, wanted, limit = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local count, found = 0, {}
+local function read(list, size, range, state)
+  local length = redis.pcall(size, prefix .. list)
+  if type(length) ~= "number" then return end
+  if state == "waiting" then count = count + length end
+  for _, id in ipairs(redis.call(range, prefix .. list, 0, ${WAITING_SEEN_MAX - 1})) do
+    if #found >= limit then return end
+    local job = redis.pcall("HMGET", prefix .. id, "name", "timestamp")
+    if wanted == "" or job[1] == wanted then
+      local data = redis.pcall("HGET", prefix .. id, "data")
+      if type(data) ~= "string" then data = "" end
+      found[#found + 1] = { string.sub(id, 1, ${ID_BYTES_MAX}), state, job[2] or "0",
+        identityOf(data, ${WAITING_BYTES_MAX}) }
+    end
+  end
+end
+read("wait", "LLEN", "LRANGE", "waiting")
+read("paused", "LLEN", "LRANGE", "waiting")
+read("prioritized", "ZCARD", "ZREVRANGE", "waiting")
+read("delayed", "ZCARD", "ZREVRANGE", "delayed")
+return { count, found }
+`);
+
+type WaitingAnswer = [id: string, state: WaitingSnapshot["state"], addedAt: string, data: string];
+
 /**
- * Jobs of a sorted set from a score on, with their data up to the headers: the envelope begins
- * with the identity. A key that is no hash reads as a job without data, so that it does not fail
- * the page.
+ * Jobs of a sorted set from a score on, with their data up to the headers. A key that is no hash
+ * reads as a job without data, so that it does not fail the page.
  */
-const FINISHED = createRedisScript(`
+const FINISHED = createRedisScript(`${IDENTITY_OF}
 local prefix, state = KEYS[1], ARGV[1]
 local page = redis.pcall("ZRANGEBYSCORE", prefix .. state, ARGV[2], "+inf", "WITHSCORES",
   "LIMIT", ARGV[3], ARGV[4])
@@ -111,11 +165,8 @@ if page.err then return { { state, "0", "0", "0", "", "" } } end
 local found = {}
 for i = 1, #page, 2 do
   local job = redis.pcall("HMGET", prefix .. page[i], "timestamp", "atm", "failedReason", "data")
-  local data = job[4] or ""
-  local headers = string.find(data, ',"headers":', 1, true)
-  if headers then data = string.sub(data, 1, headers - 1) .. ',"headers":{}}' end
   found[#found + 1] = { string.sub(page[i], 1, ${ID_BYTES_MAX}), page[i + 1], job[1] or "0", job[2] or "0",
-    string.sub(job[3] or "", 1, ${REASON_BYTES_MAX}), string.sub(data, 1, ${IDENTITY_BYTES_MAX}) }
+    string.sub(job[3] or "", 1, ${REASON_BYTES_MAX}), identityOf(job[4] or "", ${IDENTITY_BYTES_MAX}) }
 end
 return found
 `);

@@ -1,4 +1,4 @@
-import type { EventDetail, EventRow } from "@millrace/api-contract";
+import type { EventDetail, EventRow, QueuedPage } from "@millrace/api-contract";
 import {
   EVENT_STATUSES,
   OUTCOMES,
@@ -7,12 +7,12 @@ import {
   stringifyJson,
   nearest,
 } from "@millrace/core";
-import type { EventFilter, EventRecord } from "@millrace/ledger";
-import { showEvent, type ShowDeps } from "@millrace/operations";
-import { loadConfig } from "@millrace/service";
+import type { EventFilter, EventRecord, Ledger } from "@millrace/ledger";
+import { listQueued, showEvent, type ShowDeps } from "@millrace/operations";
+import { loadConfig, reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
-import { formatDetail, formatLine, formatList } from "../events/format-events.ts";
+import { formatDetail, formatLine, formatList, formatQueued } from "../events/format-events.ts";
 import { followEvents, listEvents } from "../events/list-events.ts";
 import { writeBody } from "../events/write-body.ts";
 import {
@@ -40,7 +40,8 @@ interface Options extends EventFilterOptions {
 }
 
 const HELP = `
-Reads the ledger in DATABASE_URL, or of the running \`millrace start\`. Newest events first.
+Reads the ledger in DATABASE_URL, or of the running \`millrace start\`, newest events first. Events
+that no worker has recorded yet are read from the queue on Redis, and listed as queued.
 
 Examples:
   $ millrace events
@@ -137,13 +138,19 @@ async function list(
   { limit, json }: ListOptions,
 ): Promise<void> {
   const rows: EventRow[] = [];
+  let queued: QueuedPage | null = null;
   await withLedger(context, async (ledger) => {
-    for await (const event of listEvents(ledger, await withWholeError(ledger, filter), limit)) {
+    const whole = await withWholeError(ledger, filter);
+    queued = await readQueued(context, ledger, { ...whole, limit });
+    if (json)
+      for (const row of queued?.events ?? []) context.stdout.write(`${JSON.stringify(row)}\n`);
+    for await (const event of listEvents(ledger, whole, limit)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
     }
   });
-  if (rows.length === 0 && !json && filter.source !== undefined) {
+  const waiting = formatQueued(queued, new Date());
+  if (rows.length === 0 && waiting === "" && !json && filter.source !== undefined) {
     await requireSource(context, filter.source);
   }
   if (json) return;
@@ -151,7 +158,28 @@ async function list(
   const isFiltered = Object.values(narrowed).some((value) => value !== undefined);
   const none = isFiltered ? "No event matches." : "No events yet. `millrace send` makes some.";
   const text = rows.length === 0 ? none : formatList(rows, new Date(), context.stdout);
-  context.stdout.write(`${text}\n`);
+  context.stdout.write(`${waiting}${waiting !== "" && rows.length === 0 ? "" : `${text}\n`}`);
+}
+
+/** Events that only Redis has. Null without Redis, or while it is not at hand. */
+async function readQueued(
+  context: CliContext,
+  ledger: Ledger,
+  filter: EventFilter,
+): Promise<QueuedPage | null> {
+  const settings = readSettings(context);
+  const stores = await findStores(settings);
+  if (stores.redisUrl === undefined) return null;
+  try {
+    const { config } = await loadConfig(settings.configPath);
+    const sources = Object.keys(config.sources);
+    return await withQueues(stores, sources, (queues) => listQueued({ ledger, queues }, filter));
+  } catch (error) {
+    context.stderr.write(
+      `note: events that only the queue has are not listed: ${reasonOf(error)}\n`,
+    );
+    return null;
+  }
 }
 
 /** Refuses a name that the config does not have; without a config any name can be right. */

@@ -1,4 +1,4 @@
-import type { Attempt, EventRow } from "@millrace/api-contract";
+import type { Attempt, EventRow, QueuedPage } from "@millrace/api-contract";
 import { DUMP_BYTES_MAX, formatJson, hexDump, textOf } from "@millrace/api-contract/format-body";
 import {
   orderTimeline,
@@ -39,6 +39,21 @@ export function formatList(events: readonly EventRow[], now: Date, to: Output): 
     return error === "" ? line : `${line}\n${cut(`  ${error}`, width)}`;
   });
   return [head, ...blocks].join("\n");
+}
+
+/** Events that only their queues have; empty text without any. */
+export function formatQueued(queued: QueuedPage | null, now: Date): string {
+  if (queued === null || queued.events.length === 0) return "";
+  const rows = queued.events.map((row) => [
+    row.source,
+    printable(row.event_id ?? `job ${row.job_id}`),
+    printable(row.type ?? ""),
+    "queued",
+    age(new Date(row.received_at), now),
+    row.problem ?? row.job_state,
+  ]);
+  const table = formatTable([["SOURCE", "ID", "TYPE", "STATUS", "AGE", "JOB"], ...rows]);
+  return `${table}\n${queued.count} wait on their queues.\n\n`;
 }
 
 /** The time until a pending event is attempted again: "waits" where its handler asked for it. */

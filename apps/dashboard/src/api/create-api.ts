@@ -7,6 +7,7 @@ import {
   DISAGREEMENT_KINDS,
   DISAGREEMENTS,
   endSession,
+  listQueued,
   openBody,
   setErrorState,
   showEvent,
@@ -48,7 +49,11 @@ function addReads(router: Router, deps: Deps): void {
       : { ...filter, error: await ledger.errors.findFingerprint(filter.error) };
   serve(router, "get /events", async ({ query }) => {
     const filter = await whole(query);
-    return await refuseData(() => ledger.reads.findEvents(filter));
+    const [page, queued] = await Promise.all([
+      refuseData(() => ledger.reads.findEvents(filter)),
+      listQueued(deps, filter),
+    ]);
+    return { ...page, queued };
   });
   serve(router, "get /event-count", async ({ query: { max, ...given } }) => {
     const filter = await whole(given);

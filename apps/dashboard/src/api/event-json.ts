@@ -1,7 +1,7 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { MillraceError, shownPayload, shownText, type EventLookup } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
-import type { ShownEvent } from "@millrace/operations";
+import { queuedRow, type ShownEvent } from "@millrace/operations";
 
 export function eventJson(
   shown: ShownEvent,
@@ -42,20 +42,14 @@ function queuedJson(
   const body = event?.body;
   const isWhole = body !== undefined && body.byteLength <= bodyBytesMax;
   return {
-    stage: "queued",
-    source: asked.source,
+    ...queuedRow(asked.source, job),
     event_id: asked.eventId,
     generation: event?.generation ?? asked.generation ?? 0,
-    type: event?.type ?? null,
     status: null,
     outcome: null,
     attempts: 0,
-    unsigned: event?.unsigned ?? null,
-    received_at: instant(event?.acceptedAtMs ?? job.enqueuedAtMs),
     processed_at: job.finishedAtMs === undefined ? null : instant(job.finishedAtMs),
     last_error: job.failedReason ?? null,
-    job_id: job.jobId,
-    job_state: job.state,
     payload: isWhole ? shownPayload(body) : null,
     headers: event?.headers ?? {},
     ...bodyJson(body?.subarray(0, bodyBytesMax), body?.byteLength),

@@ -31,7 +31,10 @@ const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
 /** @throws `invalid_request` for an invalid limit or cursor */
-export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<EventPage> {
+export async function findEvents(
+  ledger: LedgerContext,
+  filter: EventFilter,
+): Promise<Omit<EventPage, "queued">> {
   const limit = filter.limit ?? LIMIT_DEFAULT;
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
     throw new MillraceError("invalid_request", `Cannot list ${limit} events: 1 to ${LIMIT_MAX}`);

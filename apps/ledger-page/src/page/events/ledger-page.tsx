@@ -1,25 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "react-router";
 import type { EventRow } from "@millrace/api-contract";
 import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs, request } from "../api/request.ts";
 import { Overview } from "../overview/overview.tsx";
 import { Pager } from "../parts/data-table.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
-import {
-  apiFilter,
-  eventLink,
-  isFiltered,
-  writeFilter,
-  type ListFilter,
-} from "../parts/list-filter.ts";
+import { apiFilter, isFiltered, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 import { CopyButton, notify } from "../parts/notice.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useMayWrite } from "../session/session.ts";
 import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { ListTools } from "./list-tools.tsx";
+import { QueuedEvents } from "./queued-events.tsx";
 import { useList } from "./use-list.ts";
 import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
@@ -50,6 +44,7 @@ export function LedgerPage() {
   const mayWrite = useMayWrite();
   const { toRetry, setToRetry } = useRetryKeys(rows, selection);
   const sources = Object.keys(stats.data?.sources ?? {});
+  const queued = page.data?.queued ?? null;
   const next = page.isPlaceholderData ? undefined : page.data?.next;
   const words = PAGER_WORDS[order];
   return (
@@ -69,12 +64,14 @@ export function LedgerPage() {
         {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
         {page.isPending && <p className="quiet">Reading events…</p>}
         <PanelBoundary>
+          {page.data !== undefined && <QueuedEvents queued={queued} />}
           {rows.length > 0 ? (
             <div className="scroll" {...hold.handlers}>
               <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
             </div>
           ) : (
-            page.data !== undefined && <NoEvents filter={filter} sources={sources} />
+            page.data !== undefined &&
+            !queued?.events.length && <NoEvents filter={filter} sources={sources} />
           )}
         </PanelBoundary>
         {toRetry !== undefined && (
@@ -118,19 +115,10 @@ function NoEvents({ filter, sources }: NoEventsProps) {
       {q === undefined ? (
         <p>Widen or clear the filter.</p>
       ) : (
-        <>
-          <p>
-            No event in the ledger has an ID that starts with <code>{q}</code>. The search is
-            case-sensitive. An event that no worker has recorded yet is only in its queue:
-          </p>
-          <ul className="links">
-            {(filter.source === undefined ? sources : [filter.source]).map((source) => (
-              <li key={source}>
-                <Link to={eventLink(source, q)}>Look in the queue of {source}</Link>
-              </li>
-            ))}
-          </ul>
-        </>
+        <p>
+          No event in the ledger has an ID that starts with <code>{q}</code>, and no queue has one
+          with this ID. The search is case-sensitive.
+        </p>
       )}
     </div>
   );

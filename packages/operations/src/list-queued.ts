@@ -1,0 +1,90 @@
+import type { QueuedPage, QueuedRow } from "@millrace/api-contract";
+import { keyOf } from "@millrace/core";
+import type { EventFilter, Ledger } from "@millrace/ledger";
+import type { FoundJob, Queues } from "@millrace/queue";
+
+interface Deps {
+  readonly ledger: { readonly repair: Pick<Ledger["repair"], "ledgerStatuses"> };
+  readonly queues: Pick<Queues, "queues" | "findJob" | "waitingJobs" | "ping">;
+}
+
+/** Jobs that are read of a source: those whose event the ledger has are left out. */
+const READ_MAX = 200;
+
+/**
+ * Lists events that only their queues have, the newest first; `q` is the whole id of one. Null
+ * while no queue answers.
+ *
+ * @throws `database_unavailable`
+ */
+export async function listQueued(
+  { ledger, queues }: Deps,
+  filter: EventFilter,
+): Promise<QueuedPage | null> {
+  if (!canMatch(filter)) return NONE;
+  const sources = [...queues.queues.keys()].filter((name) => name === (filter.source ?? name));
+  const readAll = () => Promise.all(sources.map((source) => readSource(queues, source, filter)));
+  const pages = await queues.ping().then(readAll, () => []);
+  const found = pages.flatMap((page) => page ?? []);
+  if (found.length === 0 && sources.length > 0) return null;
+  const jobs = found.flatMap((page) => page.jobs);
+  const keys = jobs.map(({ job }) => job.event).filter((event) => event !== undefined);
+  const recorded = keys.length === 0 ? [] : await ledger.repair.ledgerStatuses(keys.map(keyOf));
+  const known = new Set(keys.filter((_, index) => recorded[index] !== undefined));
+  return {
+    count: found.reduce((sum, { count }) => sum + count, 0),
+    events: jobs
+      .filter(({ job: { event } }) => event === undefined || !known.has(event))
+      .toSorted((one, other) => other.job.enqueuedAtMs - one.job.enqueuedAtMs)
+      .slice(0, filter.limit)
+      .map(({ source, job }) => queuedRow(source, job)),
+  };
+}
+
+const NONE: QueuedPage = { count: 0, events: [] };
+
+/** False for a filter of what only the ledger knows, and for a further page. */
+function canMatch({ status, outcome, error, until, cursor }: EventFilter): boolean {
+  return [status, outcome, error, until, cursor].every((value) => value === undefined);
+}
+
+interface SourceJobs {
+  readonly count: number;
+  readonly jobs: readonly { readonly source: string; readonly job: FoundJob }[];
+}
+
+/** One queue that fails does not hide the others. */
+async function readSource(
+  queues: Deps["queues"],
+  source: string,
+  { type, q: eventId }: EventFilter,
+): Promise<SourceJobs | undefined> {
+  try {
+    const limit = eventId === undefined ? READ_MAX : 0;
+    const { count, jobs } = await queues.waitingJobs(source, { type, limit });
+    if (eventId === undefined) return { count, jobs: jobs.map((job) => ({ source, job })) };
+    const job = await queues.findJob({ source, eventId, generation: 0 });
+    const isOther = type !== undefined && job?.event?.type !== type;
+    return { count, jobs: job === undefined || isOther ? [] : [{ source, job }] };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of a job that cannot be trusted nothing but its own id is shown. */
+export function queuedRow(source: string, job: FoundJob): QueuedRow {
+  const event = job.mac === undefined ? job.event : undefined;
+  const problem = job.event === undefined ? "unreadable_job" : "unrecorded_job_unsigned";
+  return {
+    stage: "queued",
+    source,
+    event_id: event?.eventId ?? null,
+    generation: event?.generation ?? 0,
+    type: event?.type ?? null,
+    unsigned: event?.unsigned ?? null,
+    received_at: new Date(event?.acceptedAtMs ?? job.enqueuedAtMs).toISOString(),
+    job_id: job.jobId,
+    job_state: job.state,
+    problem: event === undefined ? problem : null,
+  };
+}
