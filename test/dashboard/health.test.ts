@@ -137,6 +137,30 @@ describeOnRedis("the dashboard's health", () => {
     await readUntil((items) => items.refused.level === "ok");
   });
 
+  test("senders whose IDs are shared or whose messages repeat are told, and since when jobs are signed", async () => {
+    const { intake, repair } = dashboard.ledger;
+    const calm = await readUntil(({ copies }) => copies.level !== "unknown");
+    expect(calm.copies).toMatchObject({ text: "No source repeats its signed messages" });
+    expect(calm.signing).toMatchObject({ level: "ok", text: "Jobs: not signed" });
+    const ids = ["tick_1", "tick_2"];
+    await intake.accept(ids.map((id) => event(id)));
+    await intake.accept(ids.map((id) => event(id, { body: Buffer.from("other"), bodyHash: "b" })));
+    const beats = [1, 2, 3, 4].map((n) => {
+      return event(`beat_${n}`, { unsigned: true, body: Buffer.from("beat"), bodyHash: "c" });
+    });
+    await intake.accept(beats);
+    await repair.keepIdentity(await repair.readIdentity(), { signs: true });
+    const told = await readUntil(({ copies, signing }) => {
+      return copies.level === "warn" && signing.text.startsWith("Jobs: signed since 20");
+    });
+    expect(told.ids).toMatchObject({
+      level: "warn",
+      text: "IDs came with two bodies in the last 7 days: acme (2, such as tick_1 and tick_2)",
+    });
+    expect(told.copies.text).toMatch(/: acme \(3\)$/);
+    expect(told.copies.detail).toContain("bodyDedup: false");
+  });
+
   test("while Redis is stopped the rest is told in time", async () => {
     servers.redis?.freeze();
     const items = await readUntil(({ redis }) => redis.level === "bad");

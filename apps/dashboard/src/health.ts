@@ -1,12 +1,18 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
-import { RECONCILER, type Diagnosis } from "@millrace/operations";
+import type { Ledger, LedgerIdentity } from "@millrace/ledger";
+import {
+  findSenders,
+  RECONCILER,
+  signingText,
+  type Diagnosis,
+  type SenderFinding,
+} from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import { cached, type CacheTtl } from "./cache.ts";
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads">;
+  readonly ledger: Pick<Ledger, "reads" | "repair">;
   readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
@@ -16,6 +22,8 @@ const PART_MS = 1_000;
 /** For any number of pages. A page shows within 5 s that a server stopped. */
 const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };
 const READ_TTL = { ttlMinMs: 1_000, timesTaken: 20 };
+/** Read from a week of conflicts and all refused copies. */
+const SENDERS_TTL = { ttlMinMs: 5_000, timesTaken: 20 };
 /** The comparison reads all pending events. */
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
 /** Besides the minute that runs. */
@@ -33,6 +41,8 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
   const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
   const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
+  const readSenders = part(SENDERS_TTL, () => findSenders(ledger));
+  const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
   const readQueues = part(READ_TTL, async () => {
     // While Redis is away its counts never come.
     await pingQueue();
@@ -43,15 +53,18 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const compare = cached(COMPARISON_TTL, comparison);
 
   return async () => {
-    const [queue, postgres, leader, open, refusals, lastRead, compared] = await Promise.all([
-      settle(pingQueue()),
-      settle(pingLedger()),
-      settle(findLeader()),
-      settle(findOpen()),
-      settle(findRefusals()),
-      settle(readQueues()),
-      settle(within(compare)),
-    ]);
+    const [queue, postgres, leader, open, refusals, senders, identity, lastRead, compared] =
+      await Promise.all([
+        settle(pingQueue()),
+        settle(pingLedger()),
+        settle(findLeader()),
+        settle(findOpen()),
+        settle(findRefusals()),
+        settle(readSenders()),
+        settle(readIdentity()),
+        settle(readQueues()),
+        settle(within(compare)),
+      ]);
     // A reading from before the queue went away is no longer true.
     const read = queue.reason === undefined ? lastRead : queue;
     const sources = [...queues.queues.keys()];
@@ -70,6 +83,9 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
         judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
         judge("open_runs", "Open bulk runs not known", open, openRuns),
         judge("refused", "Refused deliveries not known", refusals, refused),
+        judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
+        judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
+        ...(onRedis ? [judge("signing", "Signing not known", identity, signing)] : []),
       ],
       open_errors: open.value?.errors ?? null,
     };
@@ -228,6 +244,10 @@ function refused(refusals: Found<"findRefusals">): Verdict {
   if (more > 0) reasons.push(`${more} more reasons`);
   return ["warn", `${total.toLocaleString("en-US")} ${noun} ${span}`, reasons.join("; ")];
 }
+
+const verdictOf = ({ text, fix }: SenderFinding): Verdict => [fix ? "warn" : "ok", text, fix];
+
+const signing = (jobs: LedgerIdentity): Verdict => ["ok", `Jobs: ${signingText(jobs)}`];
 
 const countOf = (count: number, noun: string): string =>
   `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;

@@ -104,6 +104,9 @@ const healthItem = z.strictObject({
     "paused",
     "open_runs",
     "refused",
+    "ids",
+    "copies",
+    "signing",
   ]),
   level: z
     .enum(["ok", "warn", "bad", "unknown"])

@@ -40,6 +40,7 @@ export {
 } from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
 export type { Skip } from "./requeue.ts";
+export { findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
 export {
   openBody,
   showEvent,

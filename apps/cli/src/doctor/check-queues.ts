@@ -7,7 +7,14 @@ import {
   type ErrorCode,
 } from "@millrace/core";
 import { findLeader, type KeptChange } from "@millrace/ledger";
-import { changedQueues, findLedgerChanges, RECONCILER } from "@millrace/operations";
+import {
+  changedQueues,
+  findLedgerChanges,
+  findSenders,
+  RECONCILER,
+  signingText,
+  type SenderFinding,
+} from "@millrace/operations";
 import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
 import type { OpenStores, Stores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
@@ -49,8 +56,8 @@ type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
 
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
-  { name: "ids", run: checkIds },
-  { name: "copies", run: checkCopies },
+  { name: "ids", run: async ({ ledger }) => reportOf((await findSenders(ledger)).ids) },
+  { name: "copies", run: async ({ ledger }) => reportOf((await findSenders(ledger)).copies) },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
@@ -175,7 +182,7 @@ function skewText(ms: number | undefined): string {
 /** The ledger is on the database that its workers ran on, and its queues are no other's. */
 async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
   const identity = await ledger.repair.readIdentity();
-  const { ranOn, signedSinceMs } = identity;
+  const { ranOn } = identity;
   if (ranOn !== undefined && !isSameDatabase(ranOn, identity)) {
     const fix = "Run `millrace restored` if it takes the other's place, or `millrace adopt`";
     return bad("this database was restored or copied: its workers ran on another one", fix);
@@ -184,36 +191,11 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
     const error = await findJobOwner(queues, [...queues.queues.keys()], identity).catch(asError);
     if (error instanceof Error) return bad(error.message);
   }
-  const since = signedSinceMs && `, jobs signed since ${new Date(signedSinceMs).toISOString()}`;
-  return ok(`${identity.ledger}${since ?? ""}`);
+  return ok(`${identity.ledger}, jobs: ${signingText(identity)}`);
 }
 
-/** No ID of a week came with two bodies: an ID that is a time or a status is no ID. */
-async function checkIds({ ledger }: StoresOpened): Promise<Seen> {
-  const found = await ledger.reads.countConflicts();
-  if (found.length === 0) return ok("none came with two bodies in the last 7 days");
-  const sources = found.map(({ source, count, examples }) => {
-    return `${source} (${count}, such as ${examples.map(printable).join(" and ")})`;
-  });
-  return note(
-    `came with two bodies in the last 7 days: ${sources.join(", ")}`,
-    "See `millrace conflicts`. If a source takes its ID from a field that is not unique, choose another",
-  );
-}
-
-/** Copies of a signed message that are refused in number may be what the sender means. */
-const COPIES_MIN = 3;
-
-async function checkCopies({ ledger }: StoresOpened): Promise<Seen> {
-  const counts = await ledger.reads.countRefused();
-  const found = counts.filter(({ count }) => count >= COPIES_MIN);
-  if (found.length === 0) return ok("no source repeats its signed messages");
-  const sources = found.map(({ source, count }) => `${source} (${count})`).join(", ");
-  return note(
-    `signed messages that came again under another ID and were refused: ${sources}`,
-    "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
-  );
-}
+const reportOf = ({ text, fix }: SenderFinding) =>
+  fix === undefined ? ok(text) : note(printable(text), fix);
 
 /** The ledger was last compared with these queues. */
 async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
