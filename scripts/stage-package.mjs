@@ -4,21 +4,27 @@ import { packedManifest } from "./packed-manifest.mjs";
 import { findWorkspaces } from "./workspaces.mjs";
 
 /** The parts that a user installs: the library, and the command with all that it runs. */
-const ENTRIES = ["millrace", "@millrace/cli"];
+const LIBRARY = "millrace";
+const ENTRIES = [LIBRARY, "@millrace/cli"];
 /** The files of a workspace that run, or that running files read. */
-const KEPT = new Set(["dist", "bin", "migrations"]);
+const KEPT = new Set(["bundle", "dist", "bin", "migrations"]);
+/** Files that the bundle stands for: `dist` without the page and the types of the library. */
+const CODE = /^dist[/\\](?!page[/\\]).*\.js$/;
+const TYPES = /\.d\.ts$/;
 const INTERNAL = /"(@millrace\/[^"/]+)((?:\/[^"]*)?)"/g;
 
 /**
- * Puts the built workspaces into one package: each in `lib/<name>`, laid out as in the repository,
- * so that files that are read by path (migrations, the command) are found. Imports of other
- * workspaces become paths. Gives the package's manifest.
+ * Puts the bundle and the types of the built workspaces into one package: each in `lib/<name>`,
+ * laid out as in the repository, so that files that are read by path (migrations, the page, the
+ * command) are found. Imports of other workspaces become paths. Gives the package's manifest.
  */
 export function stagePackage(root, folder) {
-  const workspaces = closureOf(findWorkspaces(root));
-  for (const workspace of workspaces.values()) {
+  const all = findWorkspaces(root);
+  const workspaces = closureOf(all, ENTRIES);
+  const typed = closureOf(all, [LIBRARY]);
+  for (const [name, workspace] of workspaces) {
     const target = join(folder, "lib", workspace.short);
-    for (const path of filesOf(workspace)) {
+    for (const path of filesOf(workspace, typed.has(name))) {
       put(join(workspace.folder, path), join(target, path), (text, to) =>
         withPaths(text, { to, folder, workspaces }),
       );
@@ -37,9 +43,9 @@ export function stagePackage(root, folder) {
 }
 
 /** The entries and every workspace that they depend on, by name. */
-function closureOf(all) {
+function closureOf(all, entries) {
   const found = new Map();
-  const queue = [...ENTRIES];
+  const queue = [...entries];
   for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
     const workspace = all.get(name);
     if (workspace === undefined || found.has(name)) continue;
@@ -49,14 +55,15 @@ function closureOf(all) {
   return found;
 }
 
-function filesOf({ folder, manifest }) {
+function filesOf({ folder, manifest }, isTyped) {
   const isDoor = JSON.stringify(manifest.exports ?? {}).includes("/testing/");
   return (
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       .filter((path) => KEPT.has(path.split(sep)[0]))
-      .filter((path) => !/\.(map|tsbuildinfo)$/.test(path))
+      .filter((path) => !/\.(map|tsbuildinfo)$/.test(path) && !CODE.test(path))
+      .filter((path) => isTyped || !TYPES.test(path))
       // Helpers that the workspace's own tests share.
       .filter((path) => isDoor || !path.split(sep).includes("testing"))
   );
@@ -72,6 +79,11 @@ function put(from, to, rewrite) {
 
 function withPaths(text, { to, folder, workspaces }) {
   const paths = text
+    // From the bundle or to it: `lib` has one folder for all workspaces.
+    .replaceAll(
+      /"((?:\.\.\/){2,})\.\.\/(?:apps|packages|infra)\/(?=[^"]+\/(?:dist|bundle)\/)/g,
+      '"$1',
+    )
     .replace(/\n?\/\/# sourceMappingURL=.*\n?$/, "\n")
     .replaceAll(INTERNAL, (_, name, subpath) => {
       const workspace = workspaces.get(name);

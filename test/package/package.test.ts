@@ -27,7 +27,7 @@ describe("the package", { timeout: 300_000 }, () => {
     expect(files).toEqual(
       expect.arrayContaining([
         ...["README.md", "LICENSE", "lib/cli/bin/millrace.mjs", "lib/millrace/dist/index.d.ts"],
-        ...["lib/ledger/migrations/0001_ledger.sql", "lib/worker/dist/main.js"],
+        ...["lib/ledger/migrations/0001_ledger.sql", "lib/millrace/bundle/index.js"],
       ]),
     );
     expect(files.filter((path) => /\.test\.|\.map$|tsbuildinfo|(?<!\.d)\.ts$/.test(path))).toEqual(

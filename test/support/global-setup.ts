@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import type { TestProject } from "vitest/node";
 import { endWithThisProcess } from "./end-with-process.ts";
@@ -24,6 +25,12 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   provideServers(project);
+  // Processes run the bundle, and `tsc -b` alone does not write it.
+  const scripts = new URL("../../scripts/", import.meta.url);
+  const { bundle } = (await import(new URL("bundle.mjs", scripts).href)) as {
+    bundle: (root: string) => Promise<void>;
+  };
+  await bundle(fileURLToPath(new URL("..", scripts)));
 
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   const postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain Node: it loads the built files.
-import { main } from "../dist/main.js";
+// Plain Node: it loads the bundle, which `npm run build` writes.
+import { main } from "../../../packages/millrace/bundle/main.js";
 
 await main();

@@ -1,5 +1,9 @@
+/// <reference path="./bullmq-files.d.ts" />
 import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
+import { moveToActive } from "bullmq/dist/cjs/scripts/moveToActive-11.js";
+import { moveToDelayed } from "bullmq/dist/cjs/scripts/moveToDelayed-11.js";
+import { moveToFinished } from "bullmq/dist/cjs/scripts/moveToFinished-14.js";
+import { version as bullmqVersion } from "bullmq/dist/cjs/version.js";
 import type { Redis } from "ioredis";
 
 /** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
@@ -49,19 +53,14 @@ export function unlessWrongType(error: unknown): undefined {
 const KNOWN_VERSION = "6.7.0";
 
 /** @throws when another BullMQ is installed than the tested one */
-export function requireKnownBullmq(load: NodeJS.Require = LOAD): void {
-  const { version } = load("bullmq/package.json") as { version?: unknown };
+export function requireKnownBullmq(version = bullmqVersion): void {
   if (version === KNOWN_VERSION) return;
   throw new Error(
-    `Cannot use BullMQ ${String(version)}: this build adds jobs as BullMQ ${KNOWN_VERSION} does`,
+    `Cannot use BullMQ ${version}: this build adds jobs as BullMQ ${KNOWN_VERSION} does`,
   );
 }
 
-const FETCHING = {
-  moveToActive: "moveToActive-11",
-  moveToDelayed: "moveToDelayed-11",
-  moveToFinished: "moveToFinished-14",
-} as const;
+const FETCHING = { moveToActive, moveToDelayed, moveToFinished };
 
 /** With this line BullMQ counts the runs of a job that it fetches. */
 const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
@@ -73,15 +72,9 @@ const COUNT_RUN_ALWAYS =
   'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
 
 /** @throws when another BullMQ is installed than the tested one */
-export function bullmqScript(
-  name: keyof typeof FETCHING,
-  load: NodeJS.Require = LOAD,
-): { keys: number; content: string } {
-  requireKnownBullmq(load);
-  const scripts = load(`bullmq/dist/cjs/scripts/${FETCHING[name]}.js`) as Readonly<
-    Record<string, { keys: number; content: string }>
-  >;
-  const { keys = 0, content = "" } = scripts[name] ?? {};
+export function bullmqScript(name: keyof typeof FETCHING): { keys: number; content: string } {
+  requireKnownBullmq();
+  const { keys, content } = FETCHING[name];
   const [before, after, ...more] = content.split(COUNT_RUN);
   if (after === undefined || more.length > 0) {
     throw new Error(`Cannot use BullMQ ${KNOWN_VERSION}: its ${name} is not the known one`);
@@ -98,5 +91,3 @@ export function defineFetching(client: Redis): void {
     client.defineCommand(command, { numberOfKeys: keys, lua: content });
   }
 }
-
-const LOAD = createRequire(import.meta.url);
