@@ -23,17 +23,7 @@ export interface WorkerDeps {
   readonly onLeftBehind: (error: unknown) => void;
 }
 
-export interface Worker {
-  readonly running: number;
-  readonly open: boolean;
-  /** Calls the user's `onFailed` for an event that the reconciler has failed. */
-  reportAbandoned(key: EventKey, type: string, reason: string): void;
-  /**
-   * Takes no more jobs, waits up to `shutdownTimeoutMs`, then rolls the rest back, which runs
-   * again.
-   */
-  close(): Promise<void>;
-}
+export type Worker = ReturnType<typeof createWorker>;
 
 type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "onFailed">;
 
@@ -41,7 +31,7 @@ type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "on
 const EMITTED_CLOSE_MS = 2_000;
 
 /** Takes jobs from every source's queue and processes their events, until it is closed. */
-export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
+export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
   const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
   const { mayShare, projectDir, secrets } = deps;
   const { sources, worker, onFailed } = config;
@@ -95,13 +85,16 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig): Worker {
 
   let closed: Promise<void> | undefined;
   return {
-    get running() {
+    get running(): number {
       return processor.running;
     },
-    get open() {
+    get open(): boolean {
       return closed === undefined;
     },
-    reportAbandoned: (key, type, reason) => processor.reportAbandoned(key, type, reason),
-    close: () => (closed ??= close()),
+    /** Calls the user's `onFailed` for an event that the reconciler has failed. */
+    reportAbandoned: (key: EventKey, type: string, reason: string): void =>
+      processor.reportAbandoned(key, type, reason),
+    /** Takes no more jobs, waits up to `shutdownTimeoutMs`, then rolls back what runs. */
+    close: (): Promise<void> => (closed ??= close()),
   };
 }

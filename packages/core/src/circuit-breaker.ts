@@ -1,18 +1,15 @@
 import { wait, settlesWithin } from "./deadline.ts";
 
-/** Keeps calls away from a server that did not answer in time, until a probe is answered. */
-export interface CircuitBreaker {
-  readonly isOpen: boolean;
-  /** Opens, and probes until a probe succeeds, which closes it again. */
-  trip(): void;
-  stop(): void;
-}
+export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_PAUSE_MS = 100;
 
-/** @param probe - resolves when the server has answered; asked each second. */
-export function createCircuitBreaker(probe: () => Promise<unknown>): CircuitBreaker {
+/**
+ * Keeps calls away from a server that did not answer in time, until a probe is answered.
+ * @param probe - resolves when the server has answered; asked each second.
+ */
+export function createCircuitBreaker(probe: () => Promise<unknown>) {
   const stopped = new AbortController();
   let isOpen = false;
 
@@ -30,10 +27,11 @@ export function createCircuitBreaker(probe: () => Promise<unknown>): CircuitBrea
   }
 
   return {
-    get isOpen() {
+    get isOpen(): boolean {
       return isOpen;
     },
-    trip: () => {
+    /** Opens, and probes until a probe succeeds, which closes it again. */
+    trip: (): void => {
       if (isOpen || stopped.signal.aborted) return;
       isOpen = true;
       void probeUntilClosed();

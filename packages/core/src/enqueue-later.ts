@@ -14,12 +14,6 @@ export interface EnqueueLaterDeps {
   readonly onLost: (events: number, error: unknown) => void;
 }
 
-/** Events of the ledger that are on their way to the queue. */
-export interface EnqueueLater {
-  add(event: IncomingEvent, afterMs?: number): void;
-  close(timeoutMs: number): Promise<void>;
-}
-
 /** Both backlogs hold identities only; an id may take 1,024 bytes. */
 const BOUNDS = { itemsMax: 20_000, bytesMax: 16 * 1024 * 1024 };
 const ENQUEUE_BATCH = 100;
@@ -30,12 +24,8 @@ const MARK_BATCH = 1_000;
 const MARK_LINGER_MS = 1_000;
 const NO_BODY = new Uint8Array();
 
-/** In the background. The reconciler finds what is lost. */
-export function createEnqueueLater({
-  queue,
-  markEnqueued,
-  onLost,
-}: EnqueueLaterDeps): EnqueueLater {
+/** Puts events of the ledger on the queue in the background. The reconciler finds what is lost. */
+export function createEnqueueLater({ queue, markEnqueued, onLost }: EnqueueLaterDeps) {
   const marks = createBacklog<EventKey>(mark, {
     ...BOUNDS,
     bytesOf,
@@ -71,14 +61,14 @@ export function createEnqueueLater({
   }
 
   return {
-    add: (event, afterMs = 0) => {
+    add: (event: IncomingEvent, afterMs = 0): void => {
       // It keeps neither body nor headers in memory.
       identities.add({
         event: { ...event, headers: {}, body: NO_BODY },
         dueMs: Date.now() + afterMs,
       });
     },
-    close: (timeoutMs) => closeInTurn([identities, marks], timeoutMs),
+    close: (timeoutMs: number): Promise<void> => closeInTurn([identities, marks], timeoutMs),
   };
 }
 

@@ -87,7 +87,7 @@ export {
   type IncomingEvent,
   type Outcome,
 } from "./event.ts";
-export { createEnqueueLater, type EnqueueLater } from "./enqueue-later.ts";
+export { createEnqueueLater } from "./enqueue-later.ts";
 export {
   connectionHint,
   poolName,

@@ -32,13 +32,6 @@ export interface LogSink {
   writeSync(bytes: Buffer): number;
 }
 
-interface LogWriter {
-  /** Takes a line, which is written soon, or lost when too many wait. */
-  write(line: string): void;
-  /** Writes the waiting lines at the end of the process; gives up where it cannot. */
-  flushSync(): void;
-}
-
 /** The bytes that wait while a disk is full or a reader is slow. */
 const BYTES_MAX = 1_048_576;
 const RETRY_MS = 200;
@@ -51,10 +44,7 @@ const STDOUT = 1;
  * disk.
  * @param onLost - gets the number of lost lines, once all waiting lines are written.
  */
-export function createLogWriter(
-  onLost: (count: number) => void,
-  sink: LogSink = standardOutput,
-): LogWriter {
+export function createLogWriter(onLost: (count: number) => void, sink: LogSink = standardOutput) {
   let lines: string[] = [];
   /** The bytes that the sink has not taken yet. */
   let batch = Buffer.alloc(0);
@@ -87,7 +77,8 @@ export function createLogWriter(
   }
 
   return {
-    write(line) {
+    /** Takes a line, which is written soon, or lost when too many wait. */
+    write(line: string): void {
       const bytes = Buffer.byteLength(line);
       if (waitingBytes + bytes > BYTES_MAX) {
         lost += 1;
@@ -97,7 +88,8 @@ export function createLogWriter(
       waitingBytes += bytes;
       if (!isWriting && retry === undefined) proceed();
     },
-    flushSync() {
+    /** Writes the waiting lines at the end of the process; gives up where it cannot. */
+    flushSync(): void {
       const left = Buffer.from(lines.join(""));
       // The current write goes on in its own thread.
       writeAll(sink, isWriting ? left : Buffer.concat([batch, left]));

@@ -3,12 +3,6 @@ import { useRef, useState, type FocusEvent, type PointerEvent } from "react";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useMayWrite } from "../session/session.ts";
 
-interface SteadyRows {
-  readonly rows: EventRow[];
-  readonly waiting: number;
-  letIn(): void;
-}
-
 export const keyOf = (row: EventRow): string =>
   JSON.stringify([row.source, row.event_id, row.generation]);
 
@@ -16,7 +10,7 @@ export const keyOf = (row: EventRow): string =>
 export function useSteadyRows(
   latest: readonly EventRow[] | undefined,
   options: { list: string; held: boolean },
-): SteadyRows {
+): { rows: EventRow[]; waiting: number; letIn: () => void } {
   const [shown, setShown] = useState({ list: options.list, rows: latest ?? NO_ROWS });
   const letIn = () => setShown({ list: options.list, rows: latest ?? NO_ROWS });
   const isSame = shown.list === options.list && shown.rows.length > 0;
@@ -50,24 +44,19 @@ export function useHold() {
   };
 }
 
-export interface Selection {
-  readonly rows: readonly EventRow[];
-  has(row: EventRow): boolean;
-  /** `through` changes all rows from the one that was ticked before. */
-  toggle(row: EventRow, through: boolean): void;
-  all(on: boolean): void;
-}
+export type Selection = ReturnType<typeof useSelection>;
 
 /** Another list, or page, begins without ticks. */
-export function useSelection(rows: readonly EventRow[], list: string): Selection {
+export function useSelection(rows: readonly EventRow[], list: string) {
   const [ticked, setTicked] = useState({ list, keys: NO_KEYS });
   const last = useRef<string>(undefined);
   const keys = ticked.list === list ? ticked.keys : NO_KEYS;
   const set = (changed: ReadonlySet<string>) => setTicked({ list, keys: changed });
   return {
     rows: rows.filter((row) => keys.has(keyOf(row))),
-    has: (row) => keys.has(keyOf(row)),
-    toggle: (row, through) => {
+    has: (row: EventRow): boolean => keys.has(keyOf(row)),
+    /** `through` changes all rows from the one that was ticked before. */
+    toggle: (row: EventRow, through: boolean): void => {
       const order = rows.map(keyOf);
       const to = order.indexOf(keyOf(row));
       const from = through && last.current !== undefined ? order.indexOf(last.current) : -1;
@@ -81,7 +70,7 @@ export function useSelection(rows: readonly EventRow[], list: string): Selection
       last.current = keyOf(row);
       set(changed);
     },
-    all: (on) => set(on ? new Set(rows.map(keyOf)) : NO_KEYS),
+    all: (on: boolean) => set(on ? new Set(rows.map(keyOf)) : NO_KEYS),
   };
 }
 
