@@ -148,7 +148,6 @@ function addHelpCommand(program: Command): void {
     });
 }
 
-/** Gives commander's errors the form of all our errors. */
 function usageError(text: string): string {
   if (!text.startsWith("error: ")) return text;
   const [first, ...rest] = text.slice("error: ".length).trimEnd().split("\n").map(printable);

@@ -13,7 +13,6 @@ export function printable(text: string): string {
   });
 }
 
-/** An event's id, and its replay. */
 export const nameOf = (id: string, generation: number): string =>
   printable(id) + (generation === 0 ? "" : ` (replay ${generation})`);
 

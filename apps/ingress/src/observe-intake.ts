@@ -13,7 +13,6 @@ interface Deps {
   readonly next?: Notify | undefined;
 }
 
-/** Counts what the intake reports, then logs it. */
 export function observeIntake({ registry, logger, next }: Deps): Notify {
   const count = createIntakeMetrics(registry);
   const log = logNotices(logger);

@@ -13,7 +13,6 @@ export interface ObserverDeps {
 
 type Deps = Omit<ObserverDeps, "leading">;
 
-/** Counts the notices of the processor, then logs them. */
 export function observeProcessor(deps: Deps): (notice: Notice) => void {
   const count = createProcessorMetrics(deps);
   return (notice) => {

@@ -4,7 +4,6 @@ import type { ObserverDeps } from "./observe-processor.ts";
 
 type Deps = Pick<ObserverDeps, "registry" | "logger" | "logError" | "leading">;
 
-/** Counts the reconciler's findings and repairs, then logs them. */
 export function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
   const count = createReconcilerMetrics(deps);
   return (notice) => {

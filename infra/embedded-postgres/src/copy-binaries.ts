@@ -16,7 +16,6 @@ import {
 import { dirname, join, relative } from "node:path";
 
 interface Link {
-  /** The link's path, relative to the binaries' folder. */
   readonly path: string;
   readonly to: string;
 }

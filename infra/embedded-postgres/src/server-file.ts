@@ -41,7 +41,6 @@ export function newPassword(): string {
   return randomBytes(24).toString("hex");
 }
 
-/** True when nobody listens on a port of loopback. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

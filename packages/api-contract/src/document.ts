@@ -104,7 +104,6 @@ function errorsOf(method: string, { who, query, errors = [] }: Operation): reado
   return [...codes, "forbidden", "internal"];
 }
 
-/** One answer for each status. */
 function refusals(codes: readonly ErrorCode[]): Json {
   const statuses = [...new Set(codes.map(statusOf))];
   return Object.fromEntries(

@@ -226,9 +226,7 @@ export async function findJobOwner(
 }
 
 interface OwnerWatch extends Pick<QueueClaimOptions, "queues" | "sources" | "signal"> {
-  /** Undefined without a database. */
   readonly repair: Pick<Repair, "readIdentity"> | undefined;
-  /** Gets the ledger. */
   readonly owner: JobOwner;
   /** Called after each look: with why the queues are another ledger's, or undefined. */
   readonly onForeign: (reason: string | undefined) => void;

@@ -112,7 +112,6 @@ interface Times {
   readonly stalledIntervalMs: number;
 }
 
-/** Times that contradict each other. */
 function contradictions(worker: Times): [keyof Times, string][] {
   const found: [keyof Times, string][] = [];
   if (worker.idleInTransactionTimeoutMs <= worker.handlerTimeoutMs) {

@@ -12,7 +12,6 @@ import type { Ledger, NotedRefusals } from "@millrace/ledger";
 export type DeliveryCounter = ReturnType<typeof createDeliveryCounter>;
 
 export interface DeliveryCounterOptions {
-  /** The host's name. */
   readonly ingress: string;
   /** Called with the number of deliveries that were lost: too many waited, or the ledger failed. */
   readonly onLost: (deliveries: number, error: unknown) => void;

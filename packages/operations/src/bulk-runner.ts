@@ -170,6 +170,5 @@ interface Batch {
   /** When it was due, or a little before it ended if that is later. */
   readonly fromMs: number;
   readonly events: number;
-  /** Events of the next batch at most. */
   readonly sizeMax: number;
 }

@@ -104,7 +104,6 @@ interface Copy {
   readonly repair: Awaited<ReturnType<typeof openLedger>>["ledger"]["repair"];
 }
 
-/** @throws `queue_in_use` */
 async function requireNoJobs(
   queues: Queues,
   sources: readonly string[],

@@ -24,7 +24,6 @@ interface Starter {
   readonly provider: Provider;
 }
 
-/** Options of the factories that need some. */
 const OPTIONS = {
   square: { url: "https://example.com/webhooks/square" },
   twilio: { url: "https://example.com/webhooks/twilio" },

@@ -150,12 +150,10 @@ function isFinal({ error }: Death): boolean {
   return error !== undefined && error.code !== "internal" && !PASSING.has(error.code);
 }
 
-/** Errors that another start can get past. */
 const PASSING: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "port_in_use", "shutting_down"]);
 
 interface Death {
   readonly reason: string;
-  /** The error that it reported. */
   readonly error: MillraceError | undefined;
   readonly hadListened: boolean;
   readonly livedMs: number;

@@ -133,7 +133,6 @@ function maskData(data: unknown): Record<string, unknown> {
   }
 }
 
-/** Shows the event's type, and no name of another job. */
 function maskName(job: unknown): string {
   const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
   const { type } = maskData(data);

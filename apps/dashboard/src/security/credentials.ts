@@ -99,7 +99,6 @@ function refuseTwice(what: string, values: readonly string[]): void {
   throw refusal(`one ${what} is given twice, so its role is ambiguous`);
 }
 
-/** Describes a secret that is too short. */
 export function weaknessOf({ accounts, tokens }: Credentials): string | undefined {
   const account = accounts.find(({ password }) => password.length < SECRET_LENGTH_MIN);
   const token = tokens.find((one) => one.token.length < SECRET_LENGTH_MIN);

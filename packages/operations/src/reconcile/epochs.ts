@@ -170,7 +170,6 @@ export async function keepLedgerEpoch(
 /** More passes than there can be: Postgres counts on from the number that a queue has. */
 const PASS_MAX = 1_000_000_000_000;
 
-/** Undefined for a text that was edited. */
 function readMark(text: string): Mark | undefined {
   try {
     const mark: Partial<Mark> | null = JSON.parse(text);

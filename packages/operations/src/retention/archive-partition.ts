@@ -131,7 +131,6 @@ async function writeArchive(
   await forceToDisk(path);
 }
 
-/** Works for a file and a folder. */
 async function forceToDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

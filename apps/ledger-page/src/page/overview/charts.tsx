@@ -49,7 +49,6 @@ export function ThroughputChart({ activity }: { activity: Activity }) {
   );
 }
 
-/** The median and the slowest twentieth. */
 export function LatencyChart({ activity }: { activity: Activity }) {
   const timeText = timeTextOf(activity.bucket_seconds);
   return (
