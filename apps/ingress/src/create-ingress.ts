@@ -37,20 +37,13 @@ export interface IngressDeps {
   readonly notify?: Notify;
 }
 
-export interface Ingress {
-  /** @throws `port_in_use` */
-  listen(options: { port: number; host: string }): Promise<number>;
-  /** Logs and counts a notice from a part of the ingress outside of it. */
-  readonly notify: Notify;
-  /** Stops accepting, answers what was read, and cuts off the rest after `shutdownTimeoutMs`. */
-  close(): Promise<void>;
-}
+export type Ingress = ReturnType<typeof createIngress>;
 
 /**
  * `POST /webhooks/<source>` runs straight on node:http, everything else on Express.
  * @throws `missing_secret` with every source that has no usable secret
  */
-export function createIngress(deps: IngressDeps): Ingress {
+export function createIngress(deps: IngressDeps) {
   const { config, logger, registry } = deps;
   const notify = observeIntake({ registry, logger, next: deps.notify });
   const receiver = new Receiver({ ...deps, notify });
@@ -91,13 +84,16 @@ export function createIngress(deps: IngressDeps): Ingress {
   });
 
   return {
+    /** Logs and counts a notice from a part of the ingress outside of it. */
     notify,
-    listen: async (options) => {
+    /** @throws `port_in_use` */
+    listen: async (options: { port: number; host: string }): Promise<number> => {
       const port = await listen(server, options);
       server.on("error", onError);
       return port;
     },
-    close: async () => {
+    /** Stops accepting, answers what was read, and cuts off the rest after `shutdownTimeoutMs`. */
+    close: async (): Promise<void> => {
       closing = true;
       const answered = adapter.close();
       await closeServer(server, { timeoutMs: config.ingress.shutdownTimeoutMs });
