@@ -1,9 +1,8 @@
 import type { Socket } from "node:net";
+import { LinkedList, type Linked } from "@millrace/core";
 
-interface Open {
+interface Open extends Linked<Open> {
   readonly socket: Socket;
-  before: Open | undefined;
-  after: Open | undefined;
 }
 
 /** The most connections with a response in progress that are passed over. */
@@ -11,8 +10,7 @@ const ANSWERING_MAX = 64;
 
 export class OpenConnections {
   count = 0;
-  #first: Open | undefined;
-  #last: Open | undefined;
+  readonly #open = new LinkedList<Open>();
 
   add(socket: Socket): void {
     const open: Open = { socket, before: undefined, after: undefined };
@@ -22,9 +20,9 @@ export class OpenConnections {
 
   /** A connection that is passed over counts as new. When many were, the newest is ended. */
   endOldest(isAnswering: (socket: Socket) => boolean): void {
-    const newest = this.#last;
+    const newest = this.#open.last;
     for (let looks = 0; looks < ANSWERING_MAX; looks += 1) {
-      const oldest = this.#first;
+      const oldest = this.#open.first;
       if (oldest === undefined || oldest === newest) break;
       this.#remove(oldest);
       if (!isAnswering(oldest.socket)) return void oldest.socket.destroy();
@@ -40,7 +38,7 @@ export class OpenConnections {
    * also closes those that have not sent their first request yet.
    */
   endIdle(): void {
-    for (let open = this.#first; open !== undefined; open = open.after) {
+    for (let open = this.#open.first; open !== undefined; open = open.after) {
       const { socket } = open;
       // Node's own mark of a request that has come and has no response yet.
       const hasRequest = "_httpMessage" in socket && socket._httpMessage !== null;
@@ -50,22 +48,12 @@ export class OpenConnections {
 
   #append(open: Open): void {
     this.count += 1;
-    open.before = this.#last;
-    if (this.#last === undefined) this.#first = open;
-    else this.#last.after = open;
-    this.#last = open;
+    this.#open.append(open);
   }
 
   #remove(open: Open): void {
-    const { before, after } = open;
-    if (before === undefined) {
-      if (this.#first !== open) return;
-      this.#first = after;
-    } else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
-    open.before = undefined;
-    open.after = undefined;
+    if (!this.#open.has(open)) return;
+    this.#open.remove(open);
     this.count -= 1;
   }
 }

@@ -13,25 +13,20 @@ export function withDeadline<T>(
   });
 }
 
-export interface Deadline<Item> {
+export interface Deadline<Item> extends Linked<Deadline<Item>> {
   readonly item: Item;
   readonly dueMs: number;
-  before: Deadline<Item> | undefined;
-  after: Deadline<Item> | undefined;
 }
 
 /**
  * One timer for many waits of the same length: a timer for each request is started and cleared
- * thousands of times a second. A list and not a Map: V8 replaces the table of a busy Map again and
- * again, and each old table refers to the next one, so that quick garbage collections collect none
- * of the later entries.
+ * thousands of times a second.
  */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
   readonly #onLate: (item: Item) => void;
   /** All wait equally long, so the first that came is the first that is late. */
-  #first: Deadline<Item> | undefined;
-  #last: Deadline<Item> | undefined;
+  readonly #waits = new LinkedList<Deadline<Item>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(timeoutMs: number, onLate: (item: Item) => void) {
@@ -41,44 +36,68 @@ export class Deadlines<Item> {
 
   add(item: Item): Deadline<Item> {
     const dueMs = performance.now() + this.#timeoutMs;
-    const added: Deadline<Item> = { item, dueMs, before: this.#last, after: undefined };
-    if (this.#last === undefined) this.#first = added;
-    else this.#last.after = added;
-    this.#last = added;
+    const added: Deadline<Item> = { item, dueMs, before: undefined, after: undefined };
+    this.#waits.append(added);
     this.#timer ??= setTimeout(() => this.#endLate(), this.#timeoutMs);
     return added;
   }
 
   delete(deadline: Deadline<Item>): void {
-    this.#remove(deadline);
-    if (this.#first !== undefined) return;
+    this.#waits.remove(deadline);
+    if (this.#waits.first !== undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-  }
-
-  #remove(deadline: Deadline<Item>): void {
-    const { before, after } = deadline;
-    if (before === undefined) {
-      if (this.#first !== deadline) return;
-      this.#first = after;
-    } else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
-    deadline.before = undefined;
-    deadline.after = undefined;
   }
 
   #endLate(): void {
     const nowMs = performance.now();
     // The timer stays set: a wait that begins in `onLate` is not the first, and needs none.
-    while (this.#first !== undefined && this.#first.dueMs <= nowMs) {
-      const { item } = this.#first;
-      this.#remove(this.#first);
-      this.#onLate(item);
+    let { first } = this.#waits;
+    while (first !== undefined && first.dueMs <= nowMs) {
+      this.#waits.remove(first);
+      this.#onLate(first.item);
+      ({ first } = this.#waits);
     }
     clearTimeout(this.#timer);
-    this.#timer =
-      this.#first && setTimeout(() => this.#endLate(), this.#first.dueMs - performance.now());
+    this.#timer = first && setTimeout(() => this.#endLate(), first.dueMs - performance.now());
+  }
+}
+
+/** An item that knows its neighbors in a list, which alone sets them. */
+export interface Linked<Item> {
+  before: Item | undefined;
+  after: Item | undefined;
+}
+
+/**
+ * A list from which an item can be removed at once. Not a Map: V8 replaces the table of a busy Map
+ * again and again, and each old table refers to the next one, so that quick garbage collections
+ * collect none of the later entries.
+ */
+export class LinkedList<Item extends Linked<Item>> {
+  first: Item | undefined;
+  last: Item | undefined;
+
+  append(item: Item): void {
+    item.before = this.last;
+    if (this.last === undefined) this.first = item;
+    else this.last.after = item;
+    this.last = item;
+  }
+
+  has(item: Item): boolean {
+    return item.before !== undefined || this.first === item;
+  }
+
+  remove(item: Item): void {
+    if (!this.has(item)) return;
+    const { before, after } = item;
+    if (before === undefined) this.first = after;
+    else before.after = after;
+    if (after === undefined) this.last = before;
+    else after.before = before;
+    item.before = undefined;
+    item.after = undefined;
   }
 }
 
@@ -131,7 +150,7 @@ export interface StopSignal {
 export class LazySignal implements StopSignal {
   #controller: AbortController | undefined;
   #abortedFor: { readonly reason: unknown } | undefined;
-  // No Set: see `Deadlines`. An AbortSignal has the same fault.
+  // No Set: see `LinkedList`. An AbortSignal has the same fault.
   #listeners: (() => void)[] = [];
 
   get signal(): AbortSignal {

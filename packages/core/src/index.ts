@@ -176,6 +176,8 @@ export {
   withDeadline,
   type Deadline,
   type StopSignal,
+  LinkedList,
+  type Linked,
 } from "./deadline.ts";
 export { nearest } from "./nearest.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";

@@ -1,3 +1,5 @@
+import { LinkedList, type Linked } from "@millrace/core";
+
 export const SMALL_BODY_BYTES = 65_536;
 
 // Of eight bytes, longer bodies leave one to the small ones.
@@ -9,13 +11,10 @@ const LARGE_UNDISTURBED_MS = 1_000;
 /** The reason for a refusal: the source holds its share, or all bodies together hold the budget. */
 export type Shortage = "source_share" | "budget";
 
-export interface BodyBeingRead {
+export interface BodyBeingRead extends Linked<BodyBeingRead> {
   /** When it began, by `performance.now()`. */
   readonly startedMs: number;
   evict(): void;
-  /** Its neighbors in its pool, which alone sets them. */
-  before: BodyBeingRead | undefined;
-  after: BodyBeingRead | undefined;
 }
 
 /**
@@ -81,8 +80,8 @@ export class BodyPool {
   taken = 0;
   readonly #budget: ByteBudget;
   readonly #limits: PoolLimits;
-  #oldest: BodyBeingRead | undefined;
-  #youngest: BodyBeingRead | undefined;
+  /** The oldest body first. */
+  readonly #bodies = new LinkedList<BodyBeingRead>();
 
   constructor(budget: ByteBudget, limits: PoolLimits) {
     this.#budget = budget;
@@ -90,11 +89,11 @@ export class BodyPool {
   }
 
   get isReading(): boolean {
-    return this.#oldest !== undefined;
+    return this.#bodies.first !== undefined;
   }
 
   get displaceable(): BodyBeingRead | undefined {
-    const oldest = this.#oldest;
+    const { first: oldest } = this.#bodies;
     if (oldest === undefined) return undefined;
     return performance.now() - oldest.startedMs >= this.#limits.undisturbedMs ? oldest : undefined;
   }
@@ -127,23 +126,11 @@ export class BodyPool {
 
   /** A body that may give way to others until it leaves. It may have entered before. */
   enter(body: BodyBeingRead): void {
-    if (body.before !== undefined || this.#oldest === body) return;
-    body.before = this.#youngest;
-    if (this.#youngest === undefined) this.#oldest = body;
-    else this.#youngest.after = body;
-    this.#youngest = body;
+    if (!this.#bodies.has(body)) this.#bodies.append(body);
   }
 
   leave(body: BodyBeingRead): void {
-    const { before, after } = body;
-    if (before === undefined) {
-      if (this.#oldest !== body) return;
-      this.#oldest = after;
-    } else before.after = after;
-    if (after === undefined) this.#youngest = before;
-    else after.before = before;
-    body.before = undefined;
-    body.after = undefined;
+    this.#bodies.remove(body);
   }
 
   #shortage(bytes: number): Shortage | undefined {
