@@ -1,7 +1,7 @@
 // Fills the contenders' queues, before any clock runs.
 import { createHash } from "node:crypto";
 import { QueueKeys } from "@millrace/core";
-import { createLedger, createPool } from "@millrace/ledger";
+import { createLedger, createPool, openPool } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, queueName } from "@millrace/queue";
 import { Queue } from "bullmq";
 import { makeWorkerUtils } from "graphile-worker";
@@ -32,7 +32,10 @@ export async function fillMillrace(env, events, { ledger = false } = {}) {
   const settings = { sources: ["bench"], role, notify: () => {}, enqueueTimeoutMs: 20_000 };
   const queues =
     env.REDIS_URL === undefined
-      ? await createPostgresQueues({ ...settings, url: env.DATABASE_URL })
+      ? await createPostgresQueues({
+          ...settings,
+          openPool: (pool) => openPool(env.DATABASE_URL, pool),
+        })
       : createRedisQueues({
           ...settings,
           url: env.REDIS_URL,

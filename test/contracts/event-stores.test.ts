@@ -5,7 +5,7 @@ import {
   type ClosableEventStore,
   type DeliveryCounter,
 } from "@millrace/intake";
-import { createLedger, createPool, type Ledger } from "@millrace/ledger";
+import { createLedger, createPool, openPool, type Ledger } from "@millrace/ledger";
 import { createPostgresQueues, createRedisQueues, type Queues } from "@millrace/queue";
 import { plainConfig } from "../intake/plain-config.ts";
 import { freePort } from "../support/free-port.ts";
@@ -57,7 +57,10 @@ describeOnRedis("with Redis", () => {
 
 eventStoresContract("the ledger, over a queue on Postgres", async () => {
   const test = await openTestLedger();
-  const queues = await createPostgresQueues({ url: test.url, ...shared });
+  const queues = await createPostgresQueues({
+    openPool: (settings) => openPool(test.url, settings),
+    ...shared,
+  });
   const ledger = test.ledger.intake;
   const deliveries = counterIn(test.ledger);
   const stores = [createLedgerStore({ ledger, queue: queues, sources, deliveries })];

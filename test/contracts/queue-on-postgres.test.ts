@@ -1,3 +1,4 @@
+import { openPool } from "@millrace/ledger";
 import { createPostgresQueues } from "@millrace/queue";
 import pg from "pg";
 import { describe } from "vitest";
@@ -26,7 +27,7 @@ async function onPostgres(): Promise<QueueServer> {
     url: database.url,
     open: (sources, notify) =>
       createPostgresQueues({
-        url: database.url,
+        openPool: (settings) => openPool(database.url, settings),
         sources,
         role: "worker",
         notify,

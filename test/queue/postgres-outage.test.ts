@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
+import { openPool } from "@millrace/ledger";
 import { connectionsWanted, createPostgresQueues, type QueueNotice } from "@millrace/queue";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -31,7 +32,7 @@ describe("the queues while Postgres is away", () => {
   it("answers with errors, stays quiet, and works on when Postgres is back", async () => {
     const notices: QueueNotice[] = [];
     const queues = await createPostgresQueues({
-      url: postgres.url,
+      openPool: (settings) => openPool(postgres.url, settings),
       sources: Array.from({ length: 10 }, (_, index) => `source-${index}`),
       role: "worker",
       notify: (notice) => notices.push(notice),
@@ -86,7 +87,10 @@ describe("createPostgresQueues", () => {
     return { url, close: drop };
   });
   const open = (url = database.url, over = {}) =>
-    createPostgresQueues({ url, sources: ["acme"], role: "ingress", notify: () => {}, ...over });
+    createPostgresQueues({
+      openPool: (settings) => openPool(url, settings),
+      ...{ sources: ["acme"], role: "ingress", notify: () => {}, ...over },
+    });
 
   it("names a Postgres unreachable that is not there", async () => {
     const url = `postgres://nobody:secret@127.0.0.1:${await freePort()}/none`;

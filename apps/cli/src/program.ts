@@ -37,6 +37,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
   ["DATABASE_SESSION_URL", "", "Postgres itself, where DATABASE_URL is a pooler"],
   ["RETENTION_DATABASE_URL", "", "a login for a worker's retention; default: DATABASE_URL"],
+  ["DATABASE_PASSWORD_COMMAND", "", "prints the password of a URL without one, without a shell"],
   ["REDIS_URL", "", "Redis for the queue; if unset, the queue is on Postgres"],
   ["REDIS_CA_FILE", "", "private CA of a rediss:// REDIS_URL, a PEM file"],
   ["MILLRACE_QUEUE_KEY", "", "keys that sign jobs on Redis; `start` makes one"],

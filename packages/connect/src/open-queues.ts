@@ -7,7 +7,7 @@ import {
   type Environment,
 } from "@millrace/core";
 import type { Notify as NotifyIntake } from "@millrace/intake";
-import { findPooler, type ConnectionReset } from "@millrace/ledger";
+import { findPooler, openPool, type ConnectionReset } from "@millrace/ledger";
 import {
   checkRedis,
   createPostgresQueues,
@@ -16,6 +16,7 @@ import {
   isRedisOnThisMachine,
   type JobOwner,
   type Notify as NotifyQueue,
+  type PostgresQueuesOptions,
   type QueueNotice,
   type QueueRole,
   type Queues,
@@ -112,7 +113,7 @@ export async function openQueues(
   };
   const queues =
     REDIS_URL === undefined
-      ? await createPostgresQueues({ ...settings, notify, url: await urlOfQueues(urls) })
+      ? await createPostgresQueues({ ...settings, notify, openPool: await poolOfQueues(urls) })
       : createRedisQueues({ ...settings, notify, keys, prefix, url: REDIS_URL });
   const withinMs = FIRST_ANSWER_MS[settings.role];
   if (withinMs === undefined) return queues;
@@ -130,13 +131,13 @@ export async function openQueues(
  * which poolers refuse or leave out.
  * @throws `session_needed`, `database_unavailable`
  */
-async function urlOfQueues(urls: StoreUrls): Promise<string> {
+async function poolOfQueues(urls: StoreUrls): Promise<PostgresQueuesOptions["openPool"]> {
   const variable =
     urls.DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
   const url = urls[variable] ?? "";
   const { pool, close } = connectLedger({ url, max: 2, applicationName: "millrace-queue" });
   try {
-    if ((await findPooler(pool)) === "none") return url;
+    if ((await findPooler(pool)) === "none") return (settings) => openPool(url, settings);
   } finally {
     await close();
   }

@@ -4,12 +4,15 @@ import { isMillraceError, MillraceError } from "./errors.ts";
 /** Patterns of failed connections and remedies; `%` is the variable that names the server. */
 const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/ENOTFOUND|EAI_AGAIN|EAI_NODATA/, "Check the host in %: its name has no address"],
+  [/DATABASE_PASSWORD_COMMAND/, "Run it by hand: it must print the password within five seconds"],
+  [/connect (ENOENT|EACCES|EINVAL)/, "Check the path of the socket in %, and that the server runs"],
   [/ECONNREFUSED/, "Check the host and port in %, and that the server runs there"],
   [/no encryption/, "The server accepts only TLS: add ?sslmode=verify-full to %"],
   [/does not support SSL/, "The server has no TLS: turn it on there, or remove sslmode from %"],
   [
     /self.signed|unable to (verify|get)|UNABLE_TO|CERT_|altname/i,
-    "Check the certificate's CA: sslrootcert in DATABASE_URL, REDIS_CA_FILE for Redis",
+    "Check the certificate's CA: sslrootcert in DATABASE_URL, REDIS_CA_FILE for Redis; a host that " +
+      "signs its own, as Heroku does, needs sslmode=no-verify in %",
   ],
   [
     /wrong version number|packet length too long|EPROTO|ERR_SSL|no answer by TLS/i,

@@ -39,7 +39,7 @@ test.each([
   [{ WORKER_PORT: "65536" }, "WORKER_PORT: must be a whole number, 0 to 65535"],
   [{ MILLRACE_QUEUE_KEY: "change-me" }, "MILLRACE_QUEUE_KEY: each key must be 32 bytes"],
   [{ LOG_LEVEL: "loud" }, "LOG_LEVEL: must be one of trace, debug, info, warn"],
-  [{ REDIS_URL: "redis://h:99999" }, "REDIS_URL: must be a URL"],
+  [{ REDIS_URL: "redis://h:99999" }, "REDIS_URL: has a port that is not 1 to 65535"],
   [
     { REDIS_URL: "redis://h", REDIS_CA_FILE: "ca.pem" },
     "REDIS_CA_FILE: needs a REDIS_URL that begins with rediss://",
@@ -49,9 +49,16 @@ test.each([
     "REDIS_CA_FILE: needs a REDIS_URL that begins with rediss:// or rediss+sentinel://",
   ],
   [{ REDIS_URL: "redis+sentinel://:pa#ss@h1,h2/main" }, "REDIS_URL: must be a URL"],
-  [{ REDIS_URL: "redis://h1:1,h2:2" }, "REDIS_URL: must be a URL"],
+  [{ REDIS_URL: "redis://h1:1,h2:2" }, "REDIS_URL: names several hosts"],
   [{ REDIS_CA_FILE: "ca.pem" }, "REDIS_CA_FILE: needs a REDIS_URL"],
-  [{ DATABASE_URL: "postgres://u:pa#ss@h/db" }, "DATABASE_URL: must be a URL"],
+  [
+    { DATABASE_URL: "postgres://u:p@h/db", DATABASE_PASSWORD_COMMAND: "token" },
+    "DATABASE_PASSWORD_COMMAND: needs a DATABASE_URL without a password",
+  ],
+  [
+    { DATABASE_URL: "postgres://u@h/db", DATABASE_PASSWORD_COMMAND: "sh -c 'echo $TOKEN'" },
+    "DATABASE_PASSWORD_COMMAND: runs without a shell",
+  ],
   [{ TRUST_PROXY: "true" }, "TRUST_PROXY: must be a number of proxies"],
   [{ TRUST_PROXY: "11" }, "TRUST_PROXY: must be a number of proxies"],
   [{ TRUST_PROXY: "10.0.0.1, proxy.internal" }, "TRUST_PROXY: must be a number of proxies"],
@@ -61,6 +68,36 @@ test.each([
   [{ DASHBOARD_VIEWER_TOKENS: "a b:token" }, "DASHBOARD_VIEWER_TOKENS: must be name:token"],
 ])("a wrong variable is told what it must be: %j", (env, message) => {
   expect(() => readEnvironment(env)).toThrow(message);
+});
+
+test.each([
+  ["redis://h/abc", "has a database that is no number: write /0"],
+  ["redis://h/1/2", "has a database that is no number"],
+  ["unix:///run/redis.sock?db=x", "has a database that is no number"],
+  ["redis+sentinel://h1,h2/main?db=x", "has a database that is no number"],
+  ["redis+sentinel://h1,h2", "names no primary"],
+  ["redis://h?family=5", "has another family than 0, 4, 6"],
+  ["rediss://h?sslmode=off", "has another sslmode than verify-full, no-verify"],
+  ["redis://h?sslmode=no-verify", "has an sslmode, which needs rediss://"],
+  ["redis://:100%@h", "must be a URL; in its user and password"],
+  ["unix://u:p@/run/redis.sock", "must begin with"],
+])("a URL of Redis is told by its wrong part: %s", (REDIS_URL, why) => {
+  expect(() => readEnvironment({ REDIS_URL })).toThrow(`REDIS_URL: ${why}`);
+});
+
+test.each([
+  ["postgres://u:pa#ss@h/db", "must be a URL"],
+  ["postgres://u:p@h1:5432,h2:5433/db", "names several hosts: name one"],
+  ["postgres://h1,h2/db?target_session_attrs=read-write", "names several hosts"],
+  ["postgres:///db?host=h1,h2", "names several hosts"],
+  ["postgres://u:p@h:54321234/db", "has a port that is not 1 to 65535"],
+  ["postgres:///db?host=h&port=x", "has a port that is not 1 to 65535"],
+  ["postgres://h/db?sslmode=required", "has another sslmode than disable, allow, prefer"],
+  ["postgres://h/db?ssl=yes", "has another ssl than true, 1, 0, no-verify"],
+  ["postgres://h/db?sslnegotiation=tls", "has another sslnegotiation than postgres, direct"],
+  ["postgres://h/db?sslnegotiation=direct&sslmode=disable", "has sslmode=disable, and"],
+])("a URL of Postgres is told by its wrong part: %s", (DATABASE_URL, why) => {
+  expect(() => readEnvironment({ DATABASE_URL })).toThrow(`DATABASE_URL: ${why}`);
 });
 
 test.each(["0", "1", "10", "10.0.0.1", "10.0.0.0/8, 2001:db8::/32,::1"])(
@@ -77,6 +114,20 @@ test("a private CA becomes a part of Redis' URL, as it is in one of Postgres", (
   expect(read("rediss://:p%23w@h:6380/1")).toBe(`rediss://:p%23w@h:6380/1?${ca}`);
   expect(read("rediss://h?family=6")).toBe(`rediss://h?family=6&${ca}`);
   expect(read("rediss+sentinel://h1:1,h2/main")).toBe(`rediss+sentinel://h1:1,h2/main?${ca}`);
+});
+
+test("a command for the password goes to the URLs that have none, once", () => {
+  const DATABASE_PASSWORD_COMMAND = "print-token --user app";
+  const first = readEnvironment({
+    ...{ DATABASE_URL: "postgres://u@h/db?sslmode=require", DATABASE_PASSWORD_COMMAND },
+    RETENTION_DATABASE_URL: "postgres://r:p@h/db",
+  });
+  const DATABASE_URL =
+    "postgres://u@h/db?sslmode=require&password_command=print-token%20--user%20app";
+  expect(first).toMatchObject({ DATABASE_URL, RETENTION_DATABASE_URL: "postgres://r:p@h/db" });
+  // A process that `start` starts gets both.
+  const again = { DATABASE_URL, DATABASE_PASSWORD_COMMAND };
+  expect(readEnvironment(again)).toMatchObject({ DATABASE_URL });
 });
 
 test("a URL of several Sentinels is taken", () => {

@@ -1,4 +1,12 @@
 import { z } from "zod";
+import {
+  COMMAND_PARAMETER,
+  commandWords,
+  postgresProblem,
+  readUrl,
+  redisProblem,
+  withParameter,
+} from "./connection-urls.ts";
 import { plainWords, problems } from "./define-config.ts";
 import { MillraceError } from "./errors.ts";
 import { isQueueKey } from "./queue-keys.ts";
@@ -12,26 +20,20 @@ const port = (fallback: number) =>
     .transform(Number)
     .default(fallback);
 
-const url = (...protocols: string[]) =>
+const url = (problemOf: (text: string) => string | undefined, ...beginnings: string[]) =>
   z
     .string()
-    .refine((text) => protocols.some((protocol) => text.startsWith(`${protocol}://`)), {
-      message: `must begin with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`,
+    .refine((text) => beginnings.some((beginning) => text.startsWith(beginning)), {
+      message: `must begin with ${beginnings.join(" or ")}`,
       abort: true,
     })
-    // A "#" ends the host, so the text after it would be left out silently.
-    .refine((text) => isUrl(withFirstHost(text)), {
-      message:
-        "must be a URL with a port of at most 65535; in its password write # as %23, / as %2F, @ as %40",
+    .superRefine((text, context) => {
+      const message = problemOf(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message });
     })
     .optional();
 
-const isUrl = (text: string): boolean => URL.canParse(text) && new URL(text).hash === "";
-
-/** A URL of Sentinels (`redis+sentinel://h1,h2/name`) with its first host: `URL` reads no list. */
-export function withFirstHost(text: string): string {
-  return text.replace(/^(rediss?\+sentinel:\/\/(?:[^/?#@]*@)?[^/?#,]*),[^/?#]*/, "$1");
-}
+const postgresUrl = url(postgresProblem, "postgres://", "postgresql://");
 
 /** True for a host name or an address of this machine, which no other machine can reach. */
 export function isLoopback(host: string): boolean {
@@ -59,12 +61,22 @@ const namedTokens = z
 /** The environment that a process reads in its `main.ts`, and nowhere else. */
 export const environmentSchema = z.object({
   MILLRACE_CONFIG: z.string().optional(),
-  DATABASE_URL: url("postgres", "postgresql"),
+  DATABASE_URL: postgresUrl,
   /** The same database, past a pooler that shares the connections of `DATABASE_URL`. */
-  DATABASE_SESSION_URL: url("postgres", "postgresql"),
+  DATABASE_SESSION_URL: postgresUrl,
   /** The same database by a login that may drop old bodies and delete old events. */
-  RETENTION_DATABASE_URL: url("postgres", "postgresql"),
-  REDIS_URL: url("redis", "rediss", "redis+sentinel", "rediss+sentinel"),
+  RETENTION_DATABASE_URL: postgresUrl,
+  /** Prints the password of each of these URLs that has none; it is run again each five minutes. */
+  DATABASE_PASSWORD_COMMAND: z
+    .string()
+    .refine((text) => commandWords(text) !== undefined, {
+      message: 'runs without a shell: with quotes or pipes, write a JSON list ["program", "word"]',
+    })
+    .optional(),
+  REDIS_URL: url(
+    redisProblem,
+    ...["redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "unix:///", "/"],
+  ),
   /** The certificate of the CA that signed Redis' own, in PEM, for `rediss://`. */
   REDIS_CA_FILE: z.string().optional(),
   /** Keys that sign jobs on Redis, comma-separated for rotation: the first signs. */
@@ -121,15 +133,32 @@ const variablesSchema = environmentSchema
       message: "needs a REDIS_URL that begins with rediss:// or rediss+sentinel://",
     },
   )
-  .transform(({ REDIS_URL, REDIS_CA_FILE, ...rest }) => ({
-    ...rest,
-    REDIS_CA_FILE,
-    REDIS_URL: REDIS_URL && REDIS_CA_FILE ? withCa(REDIS_URL, REDIS_CA_FILE) : REDIS_URL,
-  }));
+  .refine(
+    ({ DATABASE_PASSWORD_COMMAND, ...urls }) =>
+      DATABASE_PASSWORD_COMMAND === undefined || DATABASES.some((name) => needsPassword(urls[name])),
+    {
+      path: ["DATABASE_PASSWORD_COMMAND"],
+      message: "needs a DATABASE_URL without a password",
+    },
+  )
+  // All who open a URL find the CA's file and the command in it.
+  .transform((given) => {
+    const { REDIS_URL, REDIS_CA_FILE: file, DATABASE_PASSWORD_COMMAND: command } = given;
+    const urls: Partial<Environment> = {};
+    if (REDIS_URL && file) urls.REDIS_URL = withParameter(REDIS_URL, "sslrootcert", file);
+    for (const name of DATABASES) {
+      const url = given[name];
+      const isAsked = url?.includes(`${COMMAND_PARAMETER}=`) === false && needsPassword(url);
+      if (command && isAsked) urls[name] = withParameter(url, COMMAND_PARAMETER, command);
+    }
+    return { ...given, ...urls };
+  });
 
-/** The CA's file as a parameter of the URL, by the name that it has in a URL of Postgres. */
-function withCa(redisUrl: string, file: string): string {
-  return `${redisUrl}${redisUrl.includes("?") ? "&" : "?"}sslrootcert=${encodeURIComponent(file)}`;
+const DATABASES = ["DATABASE_URL", "DATABASE_SESSION_URL", "RETENTION_DATABASE_URL"] as const;
+
+function needsPassword(text: string | undefined): boolean {
+  const read = text === undefined ? undefined : readUrl(text);
+  return read?.password === "" && !read.searchParams.has("password");
 }
 
 const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;

@@ -30,6 +30,14 @@ export {
 export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 export { createBacklog, type Backlog } from "./backlog.ts";
+export {
+  COMMAND_PARAMETER,
+  commandWords,
+  postgresProblem,
+  readUrl,
+  redisProblem,
+  withParameter,
+} from "./connection-urls.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";
 export {
@@ -47,7 +55,6 @@ export {
   isLoopback,
   readEnvironment,
   secretVariable,
-  withFirstHost,
   withoutQuotes,
   type Environment,
 } from "./environment.ts";

@@ -24,6 +24,7 @@ export { checkSchema } from "./schema/check-schema.ts";
 export { createLedger, type Ledger } from "./create-ledger.ts";
 export type { ConnectionReset, LedgerOptions } from "./connection/ledger-context.ts";
 export { createPool } from "./connection/create-pool.ts";
+export { openPool } from "./connection/open-pool.ts";
 export type { RepeatedDelivery } from "./intake/deliveries.ts";
 export type { NotedRefusals, Refusals } from "./intake/refusals.ts";
 export type { EmitTarget } from "./claims/emit.ts";

@@ -2,7 +2,7 @@ import {
   asError,
   settlesWithin,
   withDeadline,
-  withFirstHost,
+  readUrl,
   MillraceError,
   type ErrorCode,
 } from "@millrace/core";
@@ -101,7 +101,7 @@ export async function checkRedis(
  * @throws `redis_unreachable`
  */
 export async function readAppendfsync(url: string): Promise<string | undefined> {
-  if (new URL(withFirstHost(url)).username !== "") return undefined;
+  if (readUrl(url)?.username !== "") return undefined;
   return await ask(url, TIMEOUT_MS, async (client) => {
     const answer = await client.config("GET", "appendfsync").catch(() => undefined);
     return Array.isArray(answer) ? String(answer[1]) : undefined;

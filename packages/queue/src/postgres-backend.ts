@@ -8,12 +8,13 @@ import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
 import { STREAMS } from "./job-options.ts";
 import { queueName } from "./names.ts";
 import { createErrorReporter, type Notify } from "./notices.ts";
-import { createPostgresPool, migrateBullmq } from "./postgres-pool.ts";
+import { createPostgresPool, migrateBullmq, type OpenPool } from "./postgres-pool.ts";
 import { createPostgresQueries } from "./postgres-queries.ts";
 import type { QueueRole, Queues } from "./queues.ts";
 
 export interface PostgresQueuesOptions {
-  readonly url: string;
+  /** Makes a pool with these settings, for the database of the queues. */
+  readonly openPool: OpenPool;
   readonly sources: readonly string[];
   readonly role: QueueRole;
   readonly notify: Notify;
@@ -22,9 +23,9 @@ export interface PostgresQueuesOptions {
 
 /** @throws `database_unreachable` when Postgres does not answer */
 export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
-  const { url, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
+  const { openPool, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
   const reportError = createErrorReporter(notify);
-  const pool = createPostgresPool({ url, role, onError: reportError });
+  const pool = createPostgresPool({ openPool, role, onError: reportError });
   try {
     await migrateBullmq(pool, sources.map(queueName));
     const backend = await createPostgresBackend(pool, reportError);

@@ -1,6 +1,6 @@
 import { asError, PINNED_OPTIONS, poolName } from "@millrace/core";
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, runMigrations } from "bullmq";
-import pg from "pg";
+import type pg from "pg";
 import type { QueueRole } from "./queues.ts";
 
 /** The schema of BullMQ's tables. It is BullMQ's own default. */
@@ -13,14 +13,15 @@ export function connectionsWanted(role: QueueRole): number {
   return POOL_SIZE[role] + (role === "worker" ? 1 : 0);
 }
 
+export type OpenPool = (settings: pg.PoolConfig) => pg.Pool;
+
 export function createPostgresPool(options: {
-  url: string;
   role: QueueRole;
+  openPool: OpenPool;
   onError: (error: Error) => void;
 }): pg.Pool {
   const max = connectionsWanted(options.role);
-  const pool = new pg.Pool({
-    connectionString: options.url,
+  const pool = options.openPool({
     max,
     application_name: poolName(`millrace-${options.role}-queue`, max),
     // BullMQ names its tables without a schema when it is given a pool.

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readEnvironment } from "@millrace/core";
 import { afterAll, expect, test } from "vitest";
 import { checkTopology, connectRedis, isRedisOnThisMachine } from "./redis-address.ts";
 
@@ -15,6 +16,26 @@ test("a URL of one server is read", () => {
     ...{ host: "redis.internal", port: 6380, username: "user", password: "p#w", db: 2 },
     ...{ family: 6, tls: true },
   });
+});
+
+const TLS = { rejectUnauthorized: false };
+
+test.each([
+  ["host and database", "redis://red-1:6379/3", { host: "red-1", port: 6379, db: 3 }],
+  ["no port", "redis://127.0.0.1", { host: "127.0.0.1", port: 6379, db: 0 }],
+  ["Upstash", "rediss://default:AYa=@eu1-a-1.upstash.io:6379", { password: "AYa=", tls: true }],
+  ["Heroku", "rediss://:p@ec2-1.aws.com:7480?sslmode=no-verify", { password: "p", tls: TLS }],
+  ["an encoded password", "redis://user:pa%40ss@h", { username: "user", password: "pa@ss" }],
+  ["a plain @ in a password", "redis://user:pa@ss@h", { host: "h", password: "pa@ss" }],
+  ["an IPv6 address", "redis://[fdaa::3]:6380/0", { host: "fdaa::3", port: 6380 }],
+  ["Railway", "redis://default:p@redis.railway.internal:6379/0?family=6", { family: 6, db: 0 }],
+  ["Fly", "redis://default:p@fly-a.upstash.io:6379?family=0", { family: 0 }],
+  ["a socket", "unix:///run/redis/redis.sock?db=2", { path: "/run/redis/redis.sock", db: 2 }],
+  ["a socket's path", "/run/a%20b.sock?password=p", { path: "/run/a b.sock", password: "p" }],
+  ["the CAs of Node", "rediss://:p@h?sslrootcert=system", { tls: true }],
+])("a URL of Redis as written for %s is read", (_, url, expected) => {
+  readEnvironment({ REDIS_URL: url });
+  expect(optionsOf(url)).toMatchObject(expected);
 });
 
 test("a CA's file is read", () => {
@@ -52,11 +73,11 @@ test("a URL of Sentinels has the hosts, the primary's name, and what each of the
 });
 
 test.each([
-  ["redis+sentinel://:hidden@h1,h2", "it names no primary"],
-  ["redis+sentinel://:hidden@h1,h2/a/b", "it names no primary"],
-  ["redis+sentinel://:hidden@h1,h2:99999/main", '"h2:99999" is no host'],
-  ["redis+sentinel://:hidden@h1,/main", '"" is no host'],
-  ["redis+sentinel://:hidden@h1/main?db=x", "its db is no number"],
+  ["redis+sentinel://:hidden@h1,h2", "names no primary"],
+  ["redis+sentinel://:hidden@h1,h2/a/b", "names no primary"],
+  ["redis+sentinel://:hidden@h1,h2:99999/main", "is not 1 to 65535"],
+  ["redis+sentinel://:hidden@h1,/main", 'names "", which is no host'],
+  ["redis+sentinel://:hidden@h1/main?db=x", "has a database that is no number"],
 ])("%s is refused", (url, why) => {
   expect(() => optionsOf(url)).toThrow(why);
   expect(() => optionsOf(url)).not.toThrow(/hidden/);
@@ -64,6 +85,7 @@ test.each([
 
 test("only one server on loopback is on this machine: Sentinel may name any", () => {
   expect(isRedisOnThisMachine("redis://[::1]:6379")).toBe(true);
+  expect(isRedisOnThisMachine("unix:///run/redis.sock")).toBe(true);
   expect(isRedisOnThisMachine("redis://redis:6379")).toBe(false);
   expect(isRedisOnThisMachine("redis+sentinel://127.0.0.1:26379/main")).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isLoopback, MillraceError, withFirstHost } from "@millrace/core";
+import { isLoopback, MillraceError, readUrl, redisProblem } from "@millrace/core";
 import { Redis, type RedisOptions } from "ioredis";
 
 const SENTINEL = /^rediss?\+sentinel:/;
@@ -15,14 +15,16 @@ const DEMOTED = /\b(?:READONLY|UNBLOCKED)\b/;
  * Opens a connection to the server of a URL: `redis://` or `rediss://` for one server, or
  * `redis+sentinel://` or `rediss+sentinel://` for the primary that Sentinel names
  * (`redis+sentinel://user:password@h1:26379,h2/name`, with `db`, `sentinelUsername` and
- * `sentinelPassword` as parameters). `sslrootcert` names the file of a private CA in PEM. A
- * connection to a demoted server is closed, and the next one goes to wherever the name or Sentinel
- * points.
+ * `sentinelPassword` as parameters), or `unix:///path` for a socket. `sslrootcert` names the file
+ * of a private CA in PEM; `sslmode=no-verify` checks no certificate. A connection to a demoted
+ * server is closed, and the next one goes to wherever the name or Sentinel points.
  * @throws `invalid_config` when the CA's file cannot be read, or the URL is malformed
  */
 export function connectRedis(text: string, options: RedisOptions): Redis {
+  const problem = redisProblem(text);
   const url = readUrl(text);
-  const tls = readTls(url.searchParams.get("sslrootcert"));
+  if (problem !== undefined || url === undefined) throw malformed(problem ?? "");
+  const tls = readTls(url.searchParams);
   const shared: RedisOptions = {
     ...options,
     reconnectOnError: ({ message }) => DEMOTED.test(message),
@@ -31,14 +33,15 @@ export function connectRedis(text: string, options: RedisOptions): Redis {
     const retry = { sentinelRetryStrategy: () => SENTINEL_RETRY_MS };
     return new Redis({ ...retry, ...shared, ...sentinelOptions(text, url, tls) });
   }
-  url.searchParams.delete("sslrootcert");
-  return tls === undefined ? new Redis(text, shared) : new Redis(url.href, { ...shared, tls });
+  for (const ours of ["sslrootcert", "sslmode"]) url.searchParams.delete(ours);
+  const address = url.protocol === "unix:" ? `${decodeURI(url.pathname)}${url.search}` : url.href;
+  return new Redis(address, tls === undefined ? shared : { ...shared, tls });
 }
 
 /** True when only this machine can reach the Redis. Sentinel may name a server on any machine. */
 export function isRedisOnThisMachine(text: string): boolean {
   if (SENTINEL.test(text)) return false;
-  const host = unbracketed(new URL(text).hostname);
+  const host = unbracketed(readUrl(text)?.hostname ?? "");
   return host === "" || isLoopback(host);
 }
 
@@ -108,36 +111,26 @@ function sentinelHosts(text: string): { host: string; port: number }[] {
   const list = /^[^:]+:\/\/(?:[^/?#@]*@)?([^/?#]*)/.exec(text)?.[1] ?? "";
   return list.split(",").map((each) => {
     // Of a known scheme, so that the port is checked.
-    if (each === "" || !URL.canParse(`redis://${each}`)) throw malformed(`"${each}" is no host`);
+    if (each === "" || !URL.canParse(`redis://${each}`))
+      throw malformed(`names "${each}", which is no host`);
     const { hostname, port } = new URL(`redis://${each}`);
     return { host: unbracketed(hostname), port: port === "" ? SENTINEL_PORT : Number(port) };
   });
 }
 
-function readUrl(text: string): URL {
-  const url = new URL(withFirstHost(text));
-  if (!SENTINEL.test(text)) return url;
-  if (!/^\/[^/]+$/.test(url.pathname)) {
-    throw malformed("it names no primary. Write redis+sentinel://host:26379/name");
-  }
-  if (!/^\d*$/.test(url.searchParams.get("db") ?? "")) throw malformed("its db is no number");
-  return url;
-}
-
-function readTls(file: string | null): { ca: string } | undefined {
-  if (file === null) return undefined;
+function readTls(parameters: URLSearchParams): RedisOptions["tls"] {
+  const unchecked = parameters.get("sslmode") === "no-verify" && { rejectUnauthorized: false };
+  const file = parameters.get("sslrootcert") ?? "system";
+  if (file === "system") return unchecked || undefined;
   try {
-    return { ca: readFileSync(file, "utf8") };
+    return { ca: readFileSync(file, "utf8"), ...unchecked };
   } catch (error) {
-    const { message } = error as Error;
-    throw new MillraceError("invalid_config", `Cannot read the CA of Redis: ${message}`, {
-      cause: error,
-    });
+    throw malformed(`names a file in sslrootcert (REDIS_CA_FILE): ${(error as Error).message}`);
   }
 }
 
 const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, "");
 
 function malformed(problem: string): MillraceError {
-  return new MillraceError("invalid_config", `Cannot use REDIS_URL: ${problem}`);
+  return new MillraceError("invalid_config", `Cannot use REDIS_URL: it ${problem}`);
 }

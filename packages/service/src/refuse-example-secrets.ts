@@ -1,4 +1,4 @@
-import { isLoopback, MillraceError, secretVariable, withFirstHost } from "@millrace/core";
+import { isLoopback, MillraceError, readUrl, secretVariable } from "@millrace/core";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -45,8 +45,9 @@ const URLS = [
 
 function isLocal(url: string | undefined): boolean {
   if (url === undefined || url === "") return true;
-  if (!URL.canParse(url)) return false;
-  const { hostname, searchParams } = new URL(url);
+  const read = readUrl(url);
+  if (read === undefined) return false;
+  const { hostname, searchParams } = read;
   const host = searchParams.get("host") ?? hostname.replace(/^\[(.*)\]$/, "$1");
   // A socket of this machine, by its path or by default.
   return host === "" || host.startsWith("/") || isLoopback(host);
@@ -90,9 +91,7 @@ function ofUrls(env: Variables): Found[] {
 }
 
 function passwordOf(url: string | undefined): string {
-  const first = withFirstHost(url ?? "");
-  if (!URL.canParse(first)) return "";
-  const { password } = new URL(first);
+  const { password = "" } = readUrl(url ?? "") ?? {};
   try {
     return decodeURIComponent(password);
   } catch {

@@ -1,3 +1,4 @@
+import { readUrl } from "@millrace/core";
 import { removeRun, type Run, writeRun } from "../data-folder.ts";
 import type { RunningProcess } from "./supervisor.ts";
 
@@ -83,7 +84,7 @@ export function startSummary(run: Run, options: SummaryOptions): string {
 }
 
 function ledger(run: Run, { isEmbedded, dataDir }: SummaryOptions): string {
-  const { port, hostname, pathname } = new URL(run.database_url);
+  const { port, hostname, pathname } = readUrl(run.database_url) ?? new URL(run.database_url);
   if (!isEmbedded) return `Postgres at ${hostname}:${port || "5432"}${pathname}`;
   return `Embedded Postgres on port ${port}; its URL is in ${dataDir}/run.json`;
 }

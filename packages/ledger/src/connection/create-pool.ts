@@ -1,5 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
 import { closeReadOnly } from "./connection.ts";
+import { openPool } from "./open-pool.ts";
 import { SessionSettings } from "./pinned-settings.ts";
 import { learnForgotten } from "./statement.ts";
 
@@ -18,12 +19,12 @@ export interface PoolOptions {
  * Makes a pool in which a dead connection affects only itself. Its clients send statements without
  * waiting for earlier answers (`pipeline`). It has no client-side `query_timeout`, which would
  * hand a transaction in an unknown state to the next caller. The caller ends it.
+ * @throws `invalid_config`
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const settings = new SessionSettings();
-  const pool = new pg.Pool({
+  const pool = openPool(options.url, {
     Client: settings.clientClass(),
-    connectionString: options.url,
     max: options.max,
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,

@@ -45,12 +45,12 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 
 export function isConnectionError(error: unknown): boolean {
   if (isDatabaseUnavailable(error)) return true;
-  return [...causes(error)].some(
-    (link) =>
-      "code" in link &&
-      typeof link.code === "string" &&
-      (SOCKET_CODES.test(link.code) || TLS_CODES.test(link.code)),
-  );
+  return [...causes(error)].some((link) => {
+    // Of a socket's path, any: it is not there, closed to this user, or too long.
+    if ("syscall" in link && link.syscall === "connect") return true;
+    const code = "code" in link ? String(link.code) : "";
+    return SOCKET_CODES.test(code) || TLS_CODES.test(code);
+  });
 }
 
 /** Our own statement took too long, or its name was gone: another try may succeed. */

@@ -1,6 +1,6 @@
 import { PINNED_LOCALLY, PINNED_OPTIONS } from "@millrace/core";
-import { callbackify } from "node:util";
 import pg from "pg";
+import { connectOnceMore } from "./password-command.ts";
 
 /** For each pool, whether a pooler refuses or ignores what a connection begins with. */
 export class SessionSettings {
@@ -43,23 +43,11 @@ export class SessionSettings {
 
   /** Connects again if PgBouncer refused the settings. */
   watch(pool: pg.Pool): void {
-    const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-    const connectPinned = async () => {
-      try {
-        return await connect();
-      } catch (error) {
-        if (this.isPooled || !isRefusedStartup(error)) throw error;
-        this.isPooled = true;
-        return await connect();
-      }
-    };
-    const withClient = callbackify(connectPinned);
-    pool.connect = ((callback?: Parameters<pg.Pool["connect"]>[0]) => {
-      if (callback === undefined) return connectPinned();
-      // The pool's own queries call it so; they release the client itself.
-      withClient(callback as Parameters<typeof withClient>[0]);
-      return undefined;
-    }) as pg.Pool["connect"];
+    connectOnceMore(pool, (error) => {
+      if (this.isPooled || !isRefusedStartup(error)) return false;
+      this.isPooled = true;
+      return true;
+    });
   }
 }
 

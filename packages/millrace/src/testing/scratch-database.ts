@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { MillraceError } from "@millrace/core";
+import { MillraceError, readUrl } from "@millrace/core";
 import { createPool, messageOf } from "@millrace/ledger";
 
 /** A fresh, empty database, and the end of it. */
@@ -25,7 +25,7 @@ export async function createScratchDatabase(serverUrl: string): Promise<ScratchD
       { cause: error },
     );
   }
-  const url = new URL(serverUrl);
+  const url = readUrl(serverUrl) ?? new URL(serverUrl);
   url.pathname = `/${name}`;
   return {
     url: url.href,
@@ -43,5 +43,5 @@ async function onServer(url: string, statement: string): Promise<void> {
 }
 
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "the database's server";
+  return readUrl(url)?.host ?? "the database's server";
 }

@@ -1,0 +1,65 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readEnvironment } from "@millrace/core";
+import { createPool } from "@millrace/ledger";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { queryOnce } from "../support/query-once.ts";
+import { scratchDatabase, type TestDatabase } from "../support/scratch-database.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "millrace-password-"));
+const [program, token, runs] = [
+  join(folder, "print.mjs"),
+  join(folder, "token"),
+  join(folder, "n"),
+];
+let database: TestDatabase;
+
+const setPassword = (password: string) =>
+  queryOnce(database.url, `ALTER ROLE token_login PASSWORD '${password}'`);
+const countRuns = () => readFileSync(runs, "utf8").length;
+
+/** Takes two connections at once, of a pool of its own. */
+async function connectTwice() {
+  const url = new URL(database.url);
+  [url.username, url.password] = ["token_login", ""];
+  const { DATABASE_URL = "" } = readEnvironment({
+    DATABASE_URL: url.href,
+    DATABASE_PASSWORD_COMMAND: `${process.execPath} ${program}`,
+  });
+  const pool = createPool({ url: DATABASE_URL, max: 2, applicationName: "test" });
+  try {
+    return await Promise.all([1, 2].map(() => pool.query("SELECT pg_sleep(0.1)")));
+  } finally {
+    await pool.end();
+  }
+}
+
+beforeAll(async () => {
+  database = await scratchDatabase();
+  await queryOnce(database.url, "DROP ROLE IF EXISTS token_login");
+  await queryOnce(database.url, "CREATE ROLE token_login LOGIN PASSWORD 'first'");
+  writeFileSync(token, "first");
+  const script = `import { appendFileSync, readFileSync } from "node:fs";
+    appendFileSync(${JSON.stringify(runs)}, ".");
+    console.log(readFileSync(${JSON.stringify(token)}, "utf8"));`;
+  writeFileSync(program, script);
+});
+afterAll(async () => {
+  await queryOnce(database.url, "DROP ROLE token_login");
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a password that Postgres refuses is read anew once, for all connections", async () => {
+  await connectTwice();
+  await connectTwice();
+  expect(countRuns()).toBe(1);
+  await setPassword("second");
+  writeFileSync(token, "second");
+  await connectTwice();
+  expect(countRuns()).toBe(2);
+  await setPassword("third");
+  await expect(connectTwice()).rejects.toMatchObject({ code: "28P01" });
+  expect(countRuns()).toBe(3);
+});
