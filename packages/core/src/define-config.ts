@@ -13,11 +13,15 @@ export function defineConfig<
   return config;
 }
 
-/** @throws `invalid_config` with every problem and its path, one a line */
-export function parseConfig(input: unknown): Config {
+/**
+ * @param found - problems that the caller has found, as lines
+ * @throws `invalid_config` with every problem and its path, one a line
+ */
+export function parseConfig(input: unknown, found: readonly string[] = []): Config {
   const parsed = configSchema.safeParse(input, { error: plainWords });
-  if (parsed.success) return parsed.data;
-  throw new MillraceError("invalid_config", `Cannot use the config:\n${problems(parsed.error)}`);
+  if (parsed.success && found.length === 0) return parsed.data;
+  const lines = parsed.error === undefined ? found : [problems(parsed.error), ...found];
+  throw new MillraceError("invalid_config", `Cannot use the config:\n${lines.join("\n")}`);
 }
 
 export function problems(error: z.ZodError): string {

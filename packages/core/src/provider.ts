@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { ErrorCode } from "./error-codes.ts";
 
 /** One HTTP request as a provider sees it. Header names are lower-case; a header that came twice
@@ -88,6 +89,8 @@ export interface Provider<DataField extends string = string> {
   readonly methods: readonly string[];
   /** The largest body that the provider documents, in bytes; 1 MiB where it documents none. */
   readonly bodyBytesMax: number;
+  /** Wrong options, for which the config is refused, with all its other problems. */
+  readonly problems?: readonly Pick<z.core.$ZodIssue, "path" | "message">[];
   /** Days for which the sender may deliver an event again, where it documents that. */
   readonly repeatsDays?: number;
   /** The text that each secret begins with, where the sender documents one: `whsec_`. */

@@ -84,7 +84,7 @@ export interface SourceOptions<Type extends string = string> {
   toleranceMs?: number | undefined;
   /**
    * Maximum size of a request body in bytes, up to 64 MiB. Default: the provider's documented
-   * maximum, or 1 MiB.
+   * maximum, or 25 MiB, within what `ingress.inFlightBytesMax` leaves to one source.
    */
   bodyBytesMax?: number | undefined;
   /** Runs of the handlers before the event is failed, 1 to 1,000. Default: 12. */

@@ -51,6 +51,9 @@ export const sourceSchema = z
     "must come from a provider's function, such as stripe() or hmac({...})",
   )
   .superRefine((source, context) => {
+    for (const { path, message } of source.provider.problems ?? []) {
+      context.addIssue({ code: "custom", path: [...path], message });
+    }
     if (!isInternal(source) || source.options.secret === undefined) return;
     const message = "cannot be set: an internal source has no URL, and nothing to verify";
     context.addIssue({ code: "custom", path: ["options", "secret"], message });

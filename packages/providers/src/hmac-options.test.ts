@@ -1,3 +1,4 @@
+import { parseConfig } from "@millrace/core";
 import { expect, expectTypeOf, test } from "vitest";
 import type { z } from "zod";
 import type { HmacOptions, hmacOptionsSchema } from "./hmac-options.ts";
@@ -28,8 +29,25 @@ test.each([
   ["the body twice", { ...base, message: "{body}.{body}" }, /message: must hold \{body\}/],
   ["an unknown placeholder", { ...base, message: "{url}{body}" }, /message: must hold \{body\}/],
 ])("hmac() refuses %s", (_title, options, message) => {
-  expect(() => hmac(options)).toThrow(expect.objectContaining({ code: "invalid_config" }));
-  expect(() => hmac(options)).toThrow(message);
+  const parse = () => parseConfig({ sources: { acme: hmac(options) } });
+  expect(parse).toThrow(expect.objectContaining({ code: "invalid_config" }));
+  expect(parse).toThrow(message);
+});
+
+test("one bad hmac() hides no other problem of a config", () => {
+  const sources = {
+    acme: hmac({ ...base, id: "nowhere", message: "{id}" } as HmacOptions),
+    bank: hmac({ ...base, idd: "x" } as HmacOptions),
+  };
+  const parse = () => parseConfig({ sources, worker: { concurrency: 0 } });
+  for (const line of [
+    /^ {2}sources\.acme\.id: must be header/m,
+    /^ {2}sources\.acme\.message: must hold \{body\}/m,
+    /^ {2}sources\.bank: has no option "idd"/m,
+    /^ {2}worker\.concurrency: must be at least 1/m,
+  ]) {
+    expect(parse).toThrow(line);
+  }
 });
 
 test("the end of an id cannot be moved into the text behind it", () => {

@@ -4,9 +4,10 @@ import {
   type SourceDefinition,
   type SourceOptions,
 } from "@millrace/core";
+import type { z } from "zod";
 import { defineProvider } from "./define-provider.ts";
 import { textToHeader, header, json, type Locator } from "./identity/delivery-reader.ts";
-import { parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
+import { hmacOptionsSchema, parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
 import { identifyOne } from "./identity/identify.ts";
 import { randomHex, randomWhsec } from "./random-text.ts";
 import { customSamples } from "./samples/custom-samples.ts";
@@ -26,7 +27,7 @@ import { signatureScheme } from "./signature/signature-scheme.ts";
  * })
  * ```
  *
- * @throws `invalid_config` with every problem at once.
+ * The config that it stands in is refused with every problem at once.
  */
 export function hmac<Type extends string = string>(
   options: HmacOptions & SourceOptions<Type>,
@@ -37,10 +38,16 @@ export function hmac<Type extends string = string>(
     entries.filter(([key]) => policyKeys.includes(key)),
   );
   const own = Object.fromEntries(entries.filter(([key]) => !policyKeys.includes(key)));
-  return { provider: createHmacProvider(parseHmacOptions(own)), options: policy };
+  const { data, error } = parseHmacOptions(own);
+  const provider = createHmacProvider(data ?? PLACEHOLDER);
+  const problems = error?.issues;
+  return { provider: problems ? { ...provider, problems } : provider, options: policy };
 }
 
-type ParsedOptions = ReturnType<typeof parseHmacOptions>;
+type ParsedOptions = z.output<typeof hmacOptionsSchema>;
+
+/** Stands for options that are wrong, until the config is refused. */
+const PLACEHOLDER = hmacOptionsSchema.parse({ header: "x-signature", id: "json:id" });
 
 function createHmacProvider(options: ParsedOptions): Provider<never> {
   const { algorithm, encoding, id, key, message = "{body}", timestamp, type } = options;

@@ -2,7 +2,7 @@ import { type Config, MillraceError, parseConfig, type Provider } from "@millrac
 import { createJiti } from "jiti";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { reasonOf } from "./error-log.ts";
+import { importError } from "./import-error.ts";
 
 export interface LoadedConfig {
   readonly config: Config;
@@ -24,7 +24,8 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     );
   }
   // No cache on disk: it would be written next to the user's files, or where we may not write.
-  const jiti = createJiti(import.meta.url, { fsCache: false });
+  const options = { fsCache: false, tsconfigPaths: dirname(absolute) };
+  const jiti = createJiti(import.meta.url, options);
   let exported: unknown;
   try {
     exported = await jiti.import(absolute, { default: true });
@@ -32,14 +33,10 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
     // A module that exports null makes jiti itself fail.
     const [, firstCall = ""] = error instanceof TypeError ? (error.stack?.split("\n") ?? []) : [];
     const exportsNull = firstCall.includes("jiti.cjs");
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot load the config "${absolute}": ${exportsNull ? "it exports null" : reasonOf(error)}`,
-      { cause: error },
-    );
+    const problem = `Cannot load the config "${absolute}"`;
+    throw importError("invalid_config", problem, exportsNull ? "it exports null" : error);
   }
-  const config = parseConfig(exported);
-  requireWholeProviders(config);
+  const config = parseConfig(exported, missingParts(exported));
   return { config, path: absolute, directory: dirname(absolute) };
 }
 
@@ -50,18 +47,19 @@ const PROVIDER_PARTS = {
   ...{ generateSecret: "function", sampleTypes: "list", sample: "function", sign: "function" },
 } satisfies Partial<Record<keyof Provider, string>>;
 
-/** @throws `invalid_config` with each part that a provider of the user's own lacks */
-function requireWholeProviders({ sources }: Config): void {
-  const problems = Object.entries(sources).flatMap(([source, { provider }]) =>
+/** Each part that a provider of the user's own lacks. */
+function missingParts(exported: unknown): string[] {
+  const { sources } = (exported ?? {}) as { readonly sources?: unknown };
+  return Object.entries((sources ?? {}) as Partial<Config["sources"]>).flatMap(([name, source]) => {
+    const provider: unknown = source?.provider;
     // A stand-in for a role that verifies nothing has no name.
-    ("name" in provider ? Object.entries(PROVIDER_PARTS) : []).flatMap(([part, type]) => {
+    if (typeof provider !== "object" || provider === null || !("name" in provider)) return [];
+    return Object.entries(PROVIDER_PARTS).flatMap(([part, type]) => {
       const value: unknown = Reflect.get(provider, part);
       const isThere = (Array.isArray(value) ? "list" : typeof value) === type;
-      return isThere ? [] : `  sources.${source}.provider: has no ${part} (${type})`;
-    }),
-  );
-  if (problems.length === 0) return;
-  throw new MillraceError("invalid_config", `Cannot use the config:\n${problems.join("\n")}`);
+      return isThere ? [] : `  sources.${name}.provider: has no ${part} (${type})`;
+    });
+  });
 }
 
 function isFile(path: string): boolean {

@@ -5,7 +5,7 @@ import {
   type Handler,
   type HandlersModule,
 } from "@millrace/core";
-import { reasonOf } from "./error-log.ts";
+import { importError } from "./import-error.ts";
 
 /**
  * Loads a config's handlers and checks them against its sources.
@@ -84,9 +84,7 @@ async function evaluate(config: Config): Promise<HandlersModule> {
   try {
     return await config.handlers();
   } catch (error) {
-    throw new MillraceError("handlers_not_loaded", `Cannot load the handlers: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw importError("handlers_not_loaded", "Cannot load the handlers", error);
   }
 }
 

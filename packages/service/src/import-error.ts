@@ -1,0 +1,36 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { MillraceError, type ErrorCode } from "@millrace/core";
+import { reasonOf } from "./error-log.ts";
+
+/** Millrace's own packages, where they are not among `node_modules`. */
+const MILLRACE = fileURLToPath(new URL("../..", import.meta.url));
+
+/** An error of a user's module that was imported, with the file and line that it comes from. */
+export function importError(code: ErrorCode, problem: string, error: unknown): MillraceError {
+  const place = placeOf(error);
+  const where = place === undefined ? "" : ` (${place})`;
+  return new MillraceError(code, `${problem}: ${reasonOf(error)}${where}`, { cause: error });
+}
+
+function placeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return placeOfImport(error) ?? (error.stack ?? "").split("\n").flatMap(placeIn)[0];
+}
+
+/** The import of a module that is not there has no line in the stack. */
+function placeOfImport(error: Error & { requireStack?: readonly string[] }): string | undefined {
+  const [importer] = error.requireStack ?? [];
+  const [, name] = /^Cannot find (?:module|package) '([^']+)'/.exec(error.message) ?? [];
+  if (importer === undefined || name === undefined) return importer;
+  const [before = "", after] = readFileSync(importer, "utf8").split(name, 2);
+  return after === undefined ? importer : `${importer}:${before.split("\n").length}`;
+}
+
+/** The place in a line of a stack, if it is in the user's own code. */
+function placeIn(line: string): readonly string[] {
+  const [, url = ""] = /^(?:\s+at .*?\(?)?((?:file:\/\/)?\/[^()]*:\d+)\)?$/.exec(line) ?? [];
+  const place = url.replace(/^file:\/\//, "");
+  const isOwn = place !== "" && !place.includes("/node_modules/") && !place.startsWith(MILLRACE);
+  return isOwn ? [place] : [];
+}
