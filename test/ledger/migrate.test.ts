@@ -107,8 +107,18 @@ describe("migrate", () => {
 
   test("applies all of it or nothing, and names the file that failed", async () => {
     await file("0001_good.sql", "CREATE TABLE good ()");
-    await file("0002_bad.sql", "CREATE TABLE bad (x nonsense)");
-    await expect(migrate(mine())).rejects.toThrow(/migration 2 "bad" of "store": type "nonsense"/);
+    for (const [wrong, line, reason] of [
+      ["CREATE TABLE bad (\n  x nonsense\n)", 2, 'type "nonsense" does not exist'],
+      ["-- ;\nSELECT ';';\n\n-- Then:\nSELECT 1 / 0", 5, "division by zero"],
+      ["DO $x$ BEGIN\nNULL; END $x$;\n\nDO $$ BEGIN\nPERFORM 1 / 0; END $$", 4, "division by zero"],
+    ] as const) {
+      await file("0002_bad.sql", wrong);
+      const place = `(${join(folder, "0002_bad.sql")}:${line})`;
+      await expect(migrate(mine())).rejects.toMatchObject({
+        code: "invalid_config",
+        message: `Cannot apply migration 2 "bad" of "store": ${reason} ${place}`,
+      });
+    }
     expect((await pool.query("SELECT to_regclass('good') AS good")).rows).toEqual([{ good: null }]);
     await file("0002_bad.sql", "CREATE TABLE bad ()");
     expect(await migrate(mine())).toEqual(["0001_good", "0002_bad"]);

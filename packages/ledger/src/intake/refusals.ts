@@ -1,3 +1,4 @@
+import type { ErrorCode } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -35,15 +36,16 @@ export async function noteRefusals(
 const FIND_REFUSALS = `
 SELECT nullif(source, '') AS source, code, sum(deliveries)::float8 AS deliveries
 FROM millrace.refusals
-WHERE at >= date_bin('1 minute', now(), 'epoch') - $1 * interval '1 minute'
+WHERE at >= date_bin('1 minute', now(), 'epoch') - $1 * interval '1 minute' AND code = coalesce($2, code)
 GROUP BY source, code
 ORDER BY deliveries DESC, source, code`;
 
 export async function findRefusals(
   ledger: LedgerContext,
   minutes: number,
+  code?: ErrorCode,
 ): Promise<readonly Refusals[]> {
-  const query = { text: FIND_REFUSALS, values: [minutes] };
+  const query = { text: FIND_REFUSALS, values: [minutes, code] };
   const { rows } = await runStatement<Refusals & { source: string | null }>(
     ledger.pool,
     query,

@@ -118,10 +118,15 @@ async function requireUtf8(client: pg.PoolClient): Promise<void> {
 async function apply(client: pg.PoolClient, scope: string, migration: Migration): Promise<void> {
   const { number, name, checksum, text } = migration;
   const before = await transactionId(client);
+  let completed = 0;
+  const count = () => (completed += 1);
+  client.connection.on("commandComplete", count);
   try {
     await client.query(text);
   } catch (error) {
-    throw migrationError(error, scope, migration);
+    throw migrationError(error, scope, { ...migration, line: lineOf(error, text, completed) });
+  } finally {
+    client.connection.off("commandComplete", count);
   }
   if (client.getTransactionStatus() !== "T" || (await transactionId(client)) !== before) {
     throw new MillraceError(
@@ -140,13 +145,32 @@ async function transactionId(client: pg.PoolClient): Promise<string | undefined>
   return rows[0]?.id;
 }
 
-function migrationError(error: unknown, scope: string, { number, name }: Migration): unknown {
+/** Texts, names, comments, and functions' bodies: a semicolon in them ends no statement. */
+const SQL_TOKENS = /'[^']*'|"[^"]*"|--[^\n]*|\/\*[^]*?\*\/|(\$\w*\$)[^]*?\1|;/g;
+const BEFORE_STATEMENT = /^(?:\s|--[^\n]*|\/\*[^]*?\*\/)*/;
+
+/** The line where Postgres found the error, or where the statement begins that ran into it. */
+function lineOf(error: unknown, text: string, completed: number): number {
+  const linesIn = (part: string) => part.split("\n").length;
+  if (error instanceof Error && "position" in error && error.position !== undefined) {
+    return linesIn(text.slice(0, Number(error.position)));
+  }
+  const ends = [...text.matchAll(SQL_TOKENS)].filter(([token]) => token === ";");
+  const begin = completed === 0 ? 0 : (ends[completed - 1]?.index ?? 0) + 1;
+  const [blank = ""] = BEFORE_STATEMENT.exec(text.slice(begin)) ?? [];
+  return linesIn(text.slice(0, begin) + blank);
+}
+
+type Failed = Migration & { readonly line: number };
+
+function migrationError(error: unknown, scope: string, failed: Failed): unknown {
   const known = ledgerError(error);
   if (known !== error) return known;
   const reason = error instanceof Error ? error.message : String(error);
+  const { number, name, path, line } = failed;
   return new MillraceError(
-    "internal",
-    `Cannot apply migration ${number} "${name}" of "${scope}": ${reason}`,
+    scope === LEDGER_SCOPE ? "internal" : "invalid_config",
+    `Cannot apply migration ${number} "${name}" of "${scope}": ${reason} (${path}:${line})`,
     { cause: error },
   );
 }

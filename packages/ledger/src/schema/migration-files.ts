@@ -7,6 +7,7 @@ import { MillraceError } from "@millrace/core";
 export interface Migration {
   readonly number: number;
   readonly name: string;
+  readonly path: string;
   readonly text: string;
   /** SHA-256 of the text with line feeds as line ends, as on Windows too. */
   readonly checksum: string;
@@ -58,7 +59,8 @@ async function readMigration(folder: string, file: string): Promise<Migration> {
       `Cannot read migration "${file}": its name is not like 0001_name.sql`,
     );
   }
-  const text = (await readFile(join(folder, file), "utf8")).replaceAll("\r\n", "\n");
+  const path = join(folder, file);
+  const text = (await readFile(path, "utf8")).replaceAll("\r\n", "\n");
   const checksum = createHash("sha256").update(text).digest("hex");
-  return { number: Number(number), name, text, checksum };
+  return { number: Number(number), name, path, text, checksum };
 }
