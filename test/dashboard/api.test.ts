@@ -108,6 +108,18 @@ onOneBackend("the dashboard's API", (prepare, backend) => {
     expect((await dashboard.get(path("evt_text_1"))).json.body).toBe(text);
   });
 
+  test.each([".", ".."])("an event whose id is %s, which clients take out, opens", async (id) => {
+    await dashboard.take(id, { type: "order.paid" });
+    await dashboard.complete(id);
+    const at = (call: string, query = "") =>
+      new URL(`http://h/api/events/acme/-${call}?event_id=${id}${query}`);
+    const get = ({ pathname, search }: URL) => dashboard.get(pathname + search);
+    expect((await get(at(""))).json).toMatchObject({ event_id: id, status: "completed" });
+    expect((await get(at("/body", "&length=1"))).text).toBe("{");
+    const { pathname, search } = at("/replay");
+    expect((await dashboard.post(pathname + search, {})).json).toMatchObject({ generation: 1 });
+  });
+
   test("an event that nobody has is not found, whatever its name", async () => {
     for (const [eventId, source] of [
       ["evt_none_1", "acme"],

@@ -90,7 +90,11 @@ const number = z
   .transform(Number)
   .optional();
 
-export const generationQuery = z.strictObject({ generation: number });
+/** `event_id` goes before the id of the path, where a client removes `.` and `..`. */
+export const generationQuery = z.strictObject({
+  generation: number,
+  event_id: name(1_024).optional(),
+});
 
 /** `body=false` leaves the body out, for those who ask again and again. */
 export const detailQuery = generationQuery.extend({

@@ -32,9 +32,13 @@ export function serve<Name extends OperationName>(
   const { method, path } = splitName(name);
   const parsers = body === undefined ? [] : [express.json({ limit: bodyBytesMax })];
   router[method](path, ...parsers, async (request: Request, response: Response) => {
+    const asked = query && readRequest(query, { ...request.query });
+    const { params } = request;
+    const eventId: unknown = asked && "event_id" in asked ? asked.event_id : undefined;
+    const isNamed = eventId !== undefined && "eventId" in params;
     const call = {
-      params: request.params,
-      query: query && readRequest(query, { ...request.query }),
+      params: isNamed ? { ...params, eventId } : params,
+      query: asked,
       body: body && readRequest(body, request.body ?? {}),
       request,
       response,

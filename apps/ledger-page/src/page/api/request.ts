@@ -100,8 +100,14 @@ async function send(
 
 export function urlOf(name: string, { params, query }: Address): string {
   const path = name.slice(name.indexOf(" ") + 1);
-  const named = path.replaceAll(/:(\w+)/g, (_, key) => encodeURIComponent(params?.[key] ?? ""));
-  const given = Object.entries(query ?? {}).filter(
+  // A browser takes "." and ".." out of a path.
+  const dots = /^\.\.?$/.test(params?.["eventId"] ?? "") ? { event_id: params?.["eventId"] } : {};
+  const named = path.replaceAll(/:(\w+)/g, (_, key) =>
+    key === "eventId" && dots.event_id !== undefined
+      ? "-"
+      : encodeURIComponent(params?.[key] ?? ""),
+  );
+  const given = Object.entries({ ...query, ...dots }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
   const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
