@@ -33,6 +33,7 @@ const provider = defineProvider({
   identify: identifyOne({ id: json("event_id"), type: json("event_type") }),
   idIsSigned: true,
   repeatsDays: 3,
+  secretPrefix: "pdl_ntfset_",
   types: PADDLE_TYPES,
   dataField: "data",
   keptHeaders: ["content-type"],

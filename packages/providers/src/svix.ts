@@ -28,6 +28,7 @@ const provider = defineProvider({
   }),
   idIsSigned: true,
   repeatsDays: 5,
+  secretPrefix: "whsec_",
   keptHeaders: ["content-type", "svix-id", "svix-timestamp", "webhook-id", "webhook-timestamp"],
   samples: svixSamples,
   generateSecret: randomWhsec,
