@@ -135,6 +135,14 @@ describeOnRedis("the dashboard's health", () => {
     await readUntil((items) => items.refused.text.startsWith("5 "));
     await dashboard.pool.query("UPDATE millrace.refusals SET at = at - interval '7 minutes'");
     await readUntil((items) => items.refused.level === "ok");
+    await dashboard.pool.query(
+      "UPDATE millrace.refusals SET code = 'body_too_large' WHERE source = 'acme'",
+    );
+    const raised = await readUntil((items) => items.refused.level === "warn");
+    expect(raised.refused).toMatchObject({
+      text: "No delivery refused in the last 5 min",
+      detail: "answered 413 in a day, so raise bodyBytesMax of: acme",
+    });
   });
 
   test("senders whose IDs are shared or whose messages repeat are told, and since when jobs are signed", async () => {

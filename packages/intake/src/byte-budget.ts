@@ -5,6 +5,10 @@ export const SMALL_BODY_BYTES = 65_536;
 // Of eight bytes, longer bodies leave one to the small ones.
 const SMALL_BODIES_PART = 8;
 
+/** The part of a budget that long bodies can take. */
+export const largeBytesMax = (bytesMax: number): number =>
+  bytesMax - Math.ceil(bytesMax / SMALL_BODIES_PART);
+
 /** Younger long bodies never give way: too many at once would end each other. */
 const LARGE_UNDISTURBED_MS = 1_000;
 
@@ -32,7 +36,7 @@ export class ByteBudget {
   constructor(bytesMax: number, bodyBytesMax: ReadonlyMap<string, number>) {
     // A limit that was set on purpose is kept, at the expense of what is left to small bodies.
     const largest = Math.min(bytesMax, Math.max(0, ...bodyBytesMax.values()));
-    const largeMax = Math.max(bytesMax - Math.ceil(bytesMax / SMALL_BODIES_PART), largest);
+    const largeMax = Math.max(largeBytesMax(bytesMax), largest);
     const part = bodyBytesMax.size > 1 ? 2 : 1;
     this.#sources = new Map(
       Array.from(bodyBytesMax, ([name, longest]) => {

@@ -35,8 +35,9 @@ const source = (secret?: string | string[]): SourceDefinition => ({
 function create(
   sources: Record<string, SourceDefinition>,
   secrets: Readonly<Record<string, readonly string[]>>,
+  ingress = {},
 ) {
-  return new Receiver({ config: parseConfig({ sources }), secrets, stores: [] });
+  return new Receiver({ config: parseConfig({ sources, ingress }), secrets, stores: [] });
 }
 
 describe("a receiver whose sources lack secrets is not made", () => {
@@ -68,6 +69,12 @@ test("a secret of the config is used where none is given", () => {
 test("the source's own limit goes before its provider's", () => {
   const config = { provider, options: { bodyBytesMax: 10 } };
   expect(create({ one: config }, { one: ["s"] }).source("one")?.bodyBytesMax).toBe(10);
+  const MiB = 1024 * 1024;
+  const unset = { provider: { ...provider, bodyBytesMax: 25 * MiB }, options: {} };
+  const two = { one: unset, two: unset };
+  const limitIn = (inFlightBytesMax: number) =>
+    create(two, { one: ["s"], two: ["s"] }, { inFlightBytesMax }).source("one")?.bodyBytesMax;
+  expect([64, 16, 1].map((size) => limitIn(size * MiB))).toEqual([25 * MiB, 7 * MiB, MiB]);
 });
 
 test("a receiver that was closed answers 503", async () => {

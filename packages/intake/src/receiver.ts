@@ -74,8 +74,10 @@ export class Receiver {
     this.limits = deps.config.ingress;
     this.notify = safeNotify(deps);
     const config = { sources: withUrl(deps.config.sources) };
-    this.budget = new ByteBudget(this.limits.inFlightBytesMax, bodyBytesMaxOf(config));
-    this.#sources = readySources(config, deps.secrets, this.budget);
+    const { inFlightBytesMax } = this.limits;
+    const limits = bodyBytesMaxOf(config, inFlightBytesMax);
+    this.budget = new ByteBudget(inFlightBytesMax, limits);
+    this.#sources = readySources(config, deps.secrets, { budget: this.budget, limits });
     const digest = digestOfSecrets({ ...deps, config });
     this.#unknown = unknownSources([...this.#sources.values()], digest);
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };

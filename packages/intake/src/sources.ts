@@ -9,7 +9,7 @@ import {
   type SourcePolicy,
   type Verifier,
 } from "@millrace/core";
-import type { ByteBudget, SourceBytes } from "./byte-budget.ts";
+import { largeBytesMax, type ByteBudget, type SourceBytes } from "./byte-budget.ts";
 import { ownAnswer, providerAnswer, type Received } from "./received.ts";
 
 export interface ReadySource {
@@ -32,14 +32,15 @@ export interface ReadySource {
 export function readySources(
   config: Pick<Config, "sources">,
   secrets: Readonly<Record<string, readonly string[]>>,
-  budget: Pick<ByteBudget, "of">,
+  { budget, limits }: { budget: Pick<ByteBudget, "of">; limits: ReadonlyMap<string, number> },
 ): ReadonlyMap<string, ReadySource> {
   const ready = new Map<string, ReadySource>();
   const problems: string[] = [];
   for (const [name, source] of Object.entries(config.sources)) {
     try {
       const prepared = prepareSource(source, liveSecrets(name, source, secrets));
-      ready.set(name, { ...prepared, name, bytes: budget.of(name) });
+      const bodyBytesMax = limits.get(name) ?? source.provider.bodyBytesMax;
+      ready.set(name, { ...prepared, name, bodyBytesMax, bytes: budget.of(name) });
     } catch (error) {
       if (!isMillraceError(error)) throw error;
       problems.push(`  ${name}: ${error.message} (set ${secretVariable(name)})`);
@@ -70,18 +71,25 @@ function liveSecrets(
   return own === undefined ? [] : [own].flat();
 }
 
-export function bodyBytesMaxOf({ sources }: Pick<Config, "sources">): ReadonlyMap<string, number> {
-  return new Map(Object.entries(sources).map(([name, source]) => [name, bodyBytesMax(source)]));
-}
-
-function bodyBytesMax({ provider, options }: Source): number {
-  return options.bodyBytesMax ?? provider.bodyBytesMax;
+/** A limit that nobody has set, above 1 MiB, fits in what one source can take of the budget. */
+export function bodyBytesMaxOf(
+  { sources }: Pick<Config, "sources">,
+  inFlightBytesMax: number,
+): ReadonlyMap<string, number> {
+  const given = Object.entries(sources);
+  const share = Math.floor(largeBytesMax(inFlightBytesMax) / (given.length > 1 ? 2 : 1));
+  const unset = Math.max(share, 1024 * 1024);
+  return new Map(
+    given.map(([name, { provider, options }]) => {
+      return [name, options.bodyBytesMax ?? Math.min(provider.bodyBytesMax, unset)];
+    }),
+  );
 }
 
 function prepareSource(
   source: Source,
   secrets: readonly string[],
-): Omit<ReadySource, "name" | "bytes"> {
+): Omit<ReadySource, "name" | "bytes" | "bodyBytesMax"> {
   // Providers refuse these too. A source that anyone can sign for must not depend on one check.
   if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
   if (secrets.some((secret) => secret.trim() === "")) {
@@ -96,7 +104,6 @@ function prepareSource(
       secrets,
       options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
     ),
-    bodyBytesMax: bodyBytesMax(source),
     ack: options.ack,
     redelivery: options.redelivery,
     accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),

@@ -23,7 +23,8 @@ export interface ProviderParts<DataField extends string> {
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 }
 
-const BODY_BYTES_MAX = 1024 * 1024;
+/** Of senders that document none. An answer of 413 would lose the event. */
+const BODY_BYTES_MAX = 25 * 1024 * 1024;
 
 export function defineProvider<DataField extends string = never>(
   parts: ProviderParts<DataField>,
