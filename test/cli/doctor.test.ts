@@ -1,4 +1,7 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createLedger } from "@millrace/ledger";
 import { standardWebhooks } from "@millrace/providers";
 import { closeServer, listen } from "@millrace/service";
@@ -19,6 +22,8 @@ import { millrace } from "../support/run-in-process.ts";
 import { doctorConfig } from "./cli-fixture.ts";
 
 // The servers that a set-up may have, and what the doctor says of each: test/infra/set-ups.test.ts.
+
+const NOWHERE = "postgres://nobody@127.0.0.1:1";
 
 const examine = (env: Record<string, string | undefined>, ...args: string[]) =>
   millrace(["doctor", ...args], { env: { MILLRACE_CONFIG: doctorConfig("millrace"), ...env } });
@@ -170,10 +175,28 @@ test("millrace doctor looks at what it can without a database", async () => {
 });
 
 test("millrace doctor cannot tell while Postgres is down, of a queue on it neither", async () => {
-  const { code, stdout } = await examine({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
+  const { code, stdout } = await examine({ DATABASE_URL: `${NOWHERE}/none` });
   expect(stdout).toMatch(/^\? +postgres +.*ECONNREFUSED.*\n +fix: Check the host and port/m);
   expect(stdout).not.toContain("on Postgres");
   expect(code).toBe(2);
+});
+
+test("millrace doctor examines one system, where DATABASE_URL names another than the folder's start", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
+  const url = "http://127.0.0.1:9";
+  const run = { pid: process.pid, started_at: "now", config: "", processes: [] };
+  const facts = { ...run, ingress_url: url, dashboard_url: url, database_url: `${NOWHERE}/own` };
+  await writeFile(join(folder, "run.json"), JSON.stringify(facts));
+  await writeFile(join(folder, "secrets.json"), "{}");
+  const of = async (databaseUrl: string) =>
+    (await examine({ MILLRACE_DATA_DIR: folder, DATABASE_URL: databaseUrl })).stdout;
+  const another = await of(`${NOWHERE}/another`);
+  expect(another).toMatch(/^note +start +DATABASE_URL names another database/m);
+  expect(another).not.toMatch(/^\w+ +(roles|ports)\b/m);
+  const own = await of("postgres://me:secret@localhost:1/own");
+  expect(own).toMatch(/^ok +roles\b/m);
+  expect(own).not.toContain("names another");
+  await rm(folder, { recursive: true });
 });
 
 test("millrace doctor names types of handlers that are on no list and have not been received", async () => {

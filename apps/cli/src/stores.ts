@@ -31,8 +31,8 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
     return { databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix };
   const run = await readRun(dataDir);
   if (run !== undefined) {
-    const redisOfRun = redisUrl ?? run.redis_url;
-    return { databaseUrl: run.database_url, redisUrl: redisOfRun, queueKey, queuePrefix };
+    // Both of the run: a REDIS_URL that was set since then is no queue of its ledger.
+    return { databaseUrl: run.database_url, redisUrl: run.redis_url, queueKey, queuePrefix };
   }
   throw new MillraceError(
     "database_unreachable",

@@ -1,12 +1,16 @@
 /**
  * The text of a list that is nearest to `text`, by the fewest characters to change; undefined when
- * that is more than a third of them. A `text` that ends with `*` is compared with beginnings.
+ * that is more than `changesMax`, by default a third of them. A `text` that ends with `*` is compared with beginnings.
  */
-export function nearest(text: string, list: readonly string[]): string | undefined {
+export function nearest(
+  text: string,
+  list: readonly string[],
+  changesMax?: number,
+): string | undefined {
   const isBeginning = text.endsWith("*");
   const wanted = isBeginning ? text.slice(0, -1) : text;
   let found: string | undefined;
-  let least = Math.ceil(wanted.length / 3) + 1;
+  let least = (changesMax ?? Math.ceil(wanted.length / 3)) + 1;
   for (const other of list) {
     const distance = isBeginning
       ? Math.min(...starts(other, wanted.length).map((start) => editDistance(wanted, start)))

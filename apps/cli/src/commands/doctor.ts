@@ -5,7 +5,7 @@ import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
-import { readRun } from "../data-folder.ts";
+import { readRun, type Run } from "../data-folder.ts";
 import { POSTGRES_CHECKS, type StoresChecked } from "../doctor/check-postgres.ts";
 import { PROJECT_CHECKS, type Project } from "../doctor/check-project.ts";
 import { keyFault, OPEN_CHECKS, QUEUE_CHECKS, REDIS_CHECK } from "../doctor/check-queues.ts";
@@ -13,6 +13,7 @@ import {
   asJson,
   asText,
   bad,
+  note,
   runChecks,
   unknown,
   type Line,
@@ -72,8 +73,11 @@ function exitCodeOf({ checks, diagnosis }: Report): number {
 
 async function examine(context: CliContext): Promise<Report> {
   const settings = readSettings(context);
-  const project: Project = { context, settings, run: await readRun(settings.dataDir) };
   const checks: Line[] = [];
+  const run = await readRun(settings.dataDir);
+  const isApart = run !== undefined && namesAnother(settings.environment.DATABASE_URL, run);
+  if (isApart) checks.push({ name: "start", ...APART });
+  const project: Project = { context, settings, run, isApart };
   await runChecks(checks, PROJECT_CHECKS, project);
   const { loaded, handlers = [] } = project;
   if (loaded === undefined) return { checks, diagnosis: undefined };
@@ -93,10 +97,27 @@ async function examine(context: CliContext): Promise<Report> {
   }
   const ofStores = await examineStores(context, {
     ...stores,
+    ...(isApart ? { queueKey } : {}),
     ...{ config, handlers, allowVolatile, parts: partsOf(loaded) },
     retentionUrl: environment.RETENTION_DATABASE_URL,
   });
   return { ...ofStores, checks: [...checks, ...ofStores.checks] };
+}
+
+const APART = note(
+  "DATABASE_URL names another database than the `millrace start` of this folder: its roles, secrets, and queue key are left out",
+  "Unset DATABASE_URL to examine what `millrace start` runs",
+);
+
+/** Compares host, port, and name alone: a login of another role is on the same database. */
+function namesAnother(databaseUrl: string | undefined, run: Run): boolean {
+  if (databaseUrl === undefined) return false;
+  const [named, own] = [databaseUrl, run.database_url].map((text) => {
+    if (!URL.canParse(text)) return text;
+    const { host, pathname, searchParams } = new URL(text);
+    return [host.replace("localhost", "127.0.0.1"), searchParams.get("host"), pathname].join();
+  });
+  return named !== own;
 }
 
 async function examineStores(

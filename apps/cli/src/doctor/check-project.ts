@@ -25,6 +25,8 @@ export interface Project {
   readonly context: Pick<CliContext, "env">;
   readonly settings: Settings;
   readonly run: Run | undefined;
+  /** True when `run` is another system than the one that is examined. */
+  readonly isApart: boolean;
   loaded?: LoadedConfig;
   handlers?: readonly Handler[];
 }
@@ -71,7 +73,12 @@ async function checkHandlers(on: Project): Promise<Seen | undefined> {
 }
 
 /** Without any secret no ingress runs here, which is right for a worker's machine. */
-async function checkSecrets({ loaded, context, settings }: Project): Promise<Seen | undefined> {
+async function checkSecrets({
+  loaded,
+  context,
+  settings,
+  isApart,
+}: Project): Promise<Seen | undefined> {
   if (loaded === undefined) return undefined;
   const { config } = loaded;
   let own: Record<string, readonly string[]>;
@@ -82,7 +89,7 @@ async function checkSecrets({ loaded, context, settings }: Project): Promise<See
   }
   const refused = refusedSecrets(config, own);
   if (refused.length > 0) return bad(refused.join("; "));
-  const generated = await readDevelopmentSecrets(settings.dataDir);
+  const generated = isApart ? {} : await readDevelopmentSecrets(settings.dataDir);
   const sources = Object.keys(withUrl(config.sources));
   const notOwn = sources.filter((source) => !Object.hasOwn(own, source));
   const without = notOwn.filter((source) => !Object.hasOwn(generated, source));
@@ -111,8 +118,8 @@ function refusedSecrets(config: Config, own: Readonly<Record<string, readonly st
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-async function checkRoles({ run }: Project): Promise<Seen | undefined> {
-  if (run === undefined) return undefined;
+async function checkRoles({ run, isApart }: Project): Promise<Seen | undefined> {
+  if (run === undefined || isApart) return undefined;
   const host = new URL(run.ingress_url).hostname;
   const states = await Promise.all(
     run.processes.map(async ({ name, port }) => {
@@ -177,7 +184,8 @@ interface StrangeType {
 
 /**
  * The types of `on` that no source of the handler lists (by provider or options) or has sent.
- * Empty where one of the sources lists nothing and has sent nothing: every type can be right.
+ * Where one of the sources lists nothing, every type can be right, but for one that differs in two
+ * characters at most from a type that has come.
  *
  * @internal
  */
@@ -186,20 +194,24 @@ export function strangeTypes(
   sources: Config["sources"],
   sent: ReadonlyMap<string, readonly string[]>,
 ): StrangeType[] {
-  const known = new Map(
+  const listed = new Map(
     Object.entries(sources).map(([name, { provider, options }]) => [
       name,
-      [...(provider.types ?? []), ...(options.types ?? []), ...(sent.get(name) ?? [])],
+      [...(provider.types ?? []), ...(options.types ?? [])],
     ]),
   );
   return handlers.flatMap(({ sources: named, types }) => {
-    const lists = (named.includes("*") ? [...known.keys()] : named).map(
-      (name) => known.get(name) ?? [],
-    );
-    if (lists.some((list) => list.length === 0)) return [];
-    const all = lists.flat();
+    const names = named.includes("*") ? [...listed.keys()] : named;
+    const lists = names.map((name) => listed.get(name) ?? []);
+    const isOpen = lists.some((list) => list.length === 0);
+    const all = [...lists, ...names.map((name) => sent.get(name) ?? [])].flat();
     return types
       .filter((pattern) => !all.some((type) => matchesType(type, pattern)))
-      .map((type) => ({ sources: named, type, nearest: nearest(type, all) }));
+      .map((type) => ({
+        sources: named,
+        type,
+        nearest: nearest(type, all, isOpen ? 2 : undefined),
+      }))
+      .filter((strange) => !isOpen || strange.nearest !== undefined);
   });
 }

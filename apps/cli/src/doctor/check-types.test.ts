@@ -45,12 +45,17 @@ test("any other type is strange, and the nearest one that is known is named", ()
   expect(strange(["pay", "code"], "psuh")).toEqual([["psuh", "push"]]);
 });
 
-test("where a source lists nothing, its types are compared with what has come, once something has", () => {
+test("where a source lists nothing, only a slip of a type that has come is strange", () => {
+  const sent = new Map([["shop", ["order.packed", "user.created"]]]);
   expect(strange("shop", "order.pakced")).toEqual([]);
   expect(strange(["pay", "shop"], "order.pakced")).toEqual([]);
-  expect(strange("shop", "order.pakced", new Map([["shop", ["order.packed"]]]))).toEqual([
+  expect(strange("shop", ["order.pakced", "usr.*"], sent)).toEqual([
     ["order.pakced", "order.packed"],
+    ["usr.*", "user.created"],
   ]);
+  // The first event of a new project is one type of several.
+  const own = ["order.shipped", "user.deleted", "payment.succeeded", "carrier.added"];
+  expect(strange("shop", own, sent)).toEqual([]);
 });
 
 test("the nearest text differs in no more than a third of its characters", () => {
