@@ -23,7 +23,9 @@ export const attemptWith = (
   [event, attempt]: readonly [EventKey, attempt: number],
   work: Work,
   limits = patient(),
-) => ledger.claims.attempt(keyOf(event), attempt, handlerOf(work), limits);
+) => ledger.claims.attempt(keyOf(event), attempt, handlerOf(work), limits).then(kindOf);
+
+const kindOf = ({ kind }: { readonly kind: string }) => kind;
 
 const handlerOf = (work: Work) => async (tx: HandlerTransaction, locked: LockedEvent) => {
   await work(tx, locked);
@@ -78,6 +80,6 @@ export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way
     const nothing = () => {};
     const limits = { ...patient(), onRecorded: nothing, onUnsafe: nothing };
     const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    return await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits).catch(errorOf);
+    return await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits).then(kindOf, errorOf);
   },
 };

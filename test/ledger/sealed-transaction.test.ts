@@ -128,7 +128,7 @@ describe("An attempt", () => {
       const outer = async () => resolve(await complete(it.ledger, event, number));
       attemptWith(it.ledger, [event, number], outer).catch(reject);
     });
-    expect(second).toBe("lost");
+    expect(second).toBe("busy");
   });
 });
 

@@ -82,7 +82,8 @@ export async function complete(
   attempt?: number,
 ): Promise<string> {
   const number = attempt ?? (await claim(ledger, event));
-  return await ledger.claims.attempt(keyOf(event), number, handled, patient());
+  const { kind } = await ledger.claims.attempt(keyOf(event), number, handled, patient());
+  return kind;
 }
 
 export async function failForGood(ledger: Ledger, event: EventJob["event"]): Promise<void> {

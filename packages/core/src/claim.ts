@@ -1,6 +1,5 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EmittedEvent } from "./event.ts";
-import type { StopSignal } from "./deadline.ts";
 
 /** A store's answer for one event. An error is returned: other events of the call may be stored. */
 export type StoreResult =
@@ -65,15 +64,6 @@ export interface CopyOf {
 export interface LockedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-}
-
-export interface AttemptLimits {
-  /** Milliseconds that Postgres gives each statement of the handler. */
-  readonly statementTimeoutMs: number;
-  readonly signal: StopSignal;
-  /** The event's headers and body, if the caller has the ledger's; they are read otherwise. */
-  readonly event?: Pick<LockedEvent, "headers" | "body"> | undefined;
-  readonly onEmitted?: OnEmitted | undefined;
 }
 
 export type OnEmitted = (events: readonly EmittedEvent[]) => void;

@@ -16,7 +16,6 @@ export { PINNED_LOCALLY, PINNED_OPTIONS } from "./postgres-settings.ts";
 export {
   DELIVERY_OUTCOMES,
   type AttemptFailure,
-  type AttemptLimits,
   type Claim,
   type DeliveryOutcome,
   type ErrorDetails,

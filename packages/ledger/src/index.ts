@@ -16,7 +16,7 @@
  */
 export type { AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";
-export type { AttemptWork } from "./claims/attempt.ts";
+export type { AttemptLimits, AttemptWork } from "./claims/run-attempt.ts";
 export type { BegunEvent } from "./claims/calls.ts";
 export type { BulkBatch } from "./people/bulk-batch.ts";
 export type { BulkFilter, BulkRunChange, OpenBulkRun } from "./people/bulk-runs.ts";
@@ -29,8 +29,8 @@ export type { RepeatedDelivery } from "./intake/deliveries.ts";
 export type { NotedRefusals, Refusals } from "./intake/refusals.ts";
 export type { EmitTarget } from "./claims/emit.ts";
 export { isDatabaseUnavailable, messageOf } from "./connection/database-errors.ts";
-export type { FirstAttemptEnd, FirstWork } from "./claims/attempt-first.ts";
-export type { GroupUnit, GroupTrouble, MemberEnd, UnitEnd } from "./claims/attempt-group.ts";
+export type { GroupUnit } from "./claims/group-runs.ts";
+export type { AttemptEnd } from "./claims/settle.ts";
 export { BODY_BYTES_SHOWN, type EventRecord } from "./reads/find-event.ts";
 export type { BodyPart } from "./reads/read-body.ts";
 export type { EventFilter } from "./reads/find-events.ts";

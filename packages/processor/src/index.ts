@@ -5,7 +5,7 @@
  * Handlers get the ledger's bytes. Calls run before the transaction that settles the event, and
  * writes run in it. Emitted events are checked and named in emit.ts, written by the ledger, and
  * passed to `onEmitted` after the COMMIT.
- * Only this package owns the deadline of a handler and of a call (attempt-event.ts), the names of
+ * Only this package owns the deadline of a handler and of a call (run-attempt.ts), the names of
  * steps (steps.ts), attempts and back-off (retry-policy.ts), retries while Postgres is unavailable
  * (database-retry.ts), the slots of transactions and of calls (slots.ts), and the user's
  * `onFailed`.

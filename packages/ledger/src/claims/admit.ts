@@ -1,22 +1,26 @@
 import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
 import type pg from "pg";
 import { pipeline, PLAN_BY_KEY, LIMIT_HANDLERS, handlerLimits } from "../connection/transaction.ts";
+import type { PooledConnection } from "../connection/connection.ts";
 import { SessionSettings } from "../connection/pinned-settings.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
 import { CAME_BEFORE, isRepeatable, MESSAGE_LOCK } from "./same-message.ts";
 
-export type Admission =
-  | {
-      readonly kind: "admitted";
-      readonly event: IncomingEvent;
-      /** True when the ledger has its row already (`ack: "ledger"`). */
-      readonly isWaiting: boolean;
-    }
-  | { readonly kind: "busy" }
-  /** To be recorded: known otherwise, expired, without a body, or perhaps a replay. */
-  | { readonly kind: "record_first" };
+export interface Admitted {
+  readonly kind: "admitted";
+  readonly event: IncomingEvent;
+  /** True when the ledger has its row already (`ack: "ledger"`). */
+  readonly isWaiting: boolean;
+}
+
+/** Not admitted: another transaction has the event. */
+const BUSY = { kind: "busy" } as const;
+/** To be recorded: known otherwise, expired, without a body, or perhaps a replay. */
+export const RECORD_FIRST = { kind: "record_first" } as const;
+
+export type Admission = Admitted | typeof BUSY | typeof RECORD_FIRST;
 
 /** Time limits that Postgres enforces in the transaction of first attempts. */
 export interface FirstLimits {
@@ -173,7 +177,7 @@ function admitStatement(
 /** Begins a transaction and admits events of one source, each of them once. */
 export async function admit(
   ledger: LedgerContext,
-  client: pg.PoolClient,
+  { client }: Pick<PooledConnection, "client">,
   events: readonly EnvelopedEvent[],
   limits: FirstLimits,
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
@@ -190,13 +194,13 @@ export async function admit(
   const messages = new Set<string>();
   const admissions = events.map((event): Admission => {
     const row = byId.get(event.eventId);
-    if (row === undefined || row.kind === "record_first") return { kind: "record_first" };
-    if (row.kind === "busy") return { kind: "busy" };
+    if (row === undefined || row.kind === "record_first") return RECORD_FIRST;
+    if (row.kind === "busy") return BUSY;
     const admitted = toAdmitted(event, row);
-    if (admitted === undefined) return { kind: "record_first" };
+    if (admitted === undefined) return RECORD_FIRST;
     if (isRepeatable(ledger, admitted)) {
       const message = signedDigest(event);
-      if (messages.has(message)) return { kind: "record_first" };
+      if (messages.has(message)) return RECORD_FIRST;
       messages.add(message);
     }
     return { kind: "admitted", event: admitted, isWaiting: row.kind === "waiting" };

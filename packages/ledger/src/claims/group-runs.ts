@@ -1,16 +1,32 @@
-import type { HandlerTransaction, Outcome } from "@millrace/core";
+import type { EnvelopedEvent, HandlerTransaction, IncomingEvent, Outcome } from "@millrace/core";
 import type pg from "pg";
 import type { PooledConnection } from "../connection/connection.ts";
+import type { Admitted } from "./admit.ts";
 import type { EmitTarget } from "./emit.ts";
 import { Guard, type SharedTransaction } from "./guard.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
-export interface GroupWork {
-  begin(tx: HandlerTransaction, target: EmitTarget): Promise<Outcome>;
-  /** True when later first queries may be sent before these handlers end: they send no other. */
+/** Events of a group whose handlers run once: one event, or a set. */
+export interface GroupUnit {
+  readonly members: readonly EnvelopedEvent[];
+  /** Runs the handlers of those that are admitted; of a set that threw, also of parts of it. */
+  run(
+    tx: HandlerTransaction,
+    events: readonly IncomingEvent[],
+    target: EmitTarget,
+  ): Promise<Outcome>;
+  /** True when its handlers send one query, so that others may begin while it is answered. */
   readonly sendsOneQuery: boolean;
+  /** Called when `run` is waited for no longer. */
+  abort(reason: unknown): void;
+}
+
+/** A unit, or a part of a set that threw, with the members that run. */
+export interface GroupPart {
+  readonly unit: GroupUnit;
+  readonly admitted: readonly (Admitted & { readonly member: EnvelopedEvent })[];
 }
 
 interface Sent {
@@ -25,8 +41,8 @@ interface FirstQuery {
   reject(error: unknown): void;
 }
 
-export class GroupRun<Work extends GroupWork = GroupWork> {
-  readonly work: Work;
+export class GroupRun {
+  readonly part: GroupPart;
   readonly guard: Guard;
   readonly turn: Promise<void>;
   beginTurn: () => void = () => {};
@@ -40,11 +56,11 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
   turnMs: number | undefined;
 
   constructor(
-    work: Work,
+    part: GroupPart,
     connection: PooledConnection,
-    shared: (run: GroupRun<Work>) => SharedTransaction,
+    shared: (run: GroupRun) => SharedTransaction,
   ) {
-    this.work = work;
+    this.part = part;
     this.guard = new Guard(connection, shared(this));
     this.turn = new Promise((resolve, reject) => {
       this.beginTurn = resolve;
@@ -77,11 +93,11 @@ export class GroupRun<Work extends GroupWork = GroupWork> {
  * its query when A has ended. When A sends a second query or fails, the queries behind it are
  * undone and sent again afterwards.
  */
-export class GroupRuns<Work extends GroupWork> {
+export class GroupRuns {
   broken: unknown;
   readonly #connection: PooledConnection;
   readonly #tables: UserTables | undefined;
-  readonly #runs: GroupRun<Work>[];
+  readonly #runs: GroupRun[];
   readonly #ahead: number;
   #at = -1;
   #savepoints = 0;
@@ -89,23 +105,23 @@ export class GroupRuns<Work extends GroupWork> {
 
   constructor(
     connection: PooledConnection,
-    works: readonly Work[],
+    parts: readonly GroupPart[],
     tables: UserTables | undefined,
     ahead = 0,
   ) {
     this.#connection = connection;
     this.#ahead = ahead;
     this.#tables = tables;
-    this.#runs = works.map((work) => this.#createRun(work));
+    this.#runs = parts.map((part) => this.#createRun(part));
   }
 
-  #createRun(work: Work): GroupRun<Work> {
-    return new GroupRun(work, this.#connection, (run) => ({
+  #createRun(part: GroupPart): GroupRun {
+    return new GroupRun(part, this.#connection, (run) => ({
       send: (query) => this.#send(run, query),
     }));
   }
 
-  next(): GroupRun<Work> | undefined {
+  next(): GroupRun | undefined {
     this.#at += 1;
     const run = this.#runs[this.#at];
     if (run === undefined) return undefined;
@@ -117,24 +133,24 @@ export class GroupRuns<Work extends GroupWork> {
     return run;
   }
 
-  insert(works: readonly Work[]): void {
-    this.#runs.splice(this.#at + 1, 0, ...works.map((work) => this.#createRun(work)));
+  insert(parts: readonly GroupPart[]): void {
+    this.#runs.splice(this.#at + 1, 0, ...parts.map((part) => this.#createRun(part)));
   }
 
   /** Requires that the transaction goes on although a query of this run has failed. */
-  async requireAlive(run: GroupRun<Work>): Promise<void> {
+  async requireAlive(run: GroupRun): Promise<void> {
     this.#withdrawAfter(run);
     await this.#connection.client.query(`SAVEPOINT ${this.#nextSavepoint()}`);
   }
 
-  async undo(run: GroupRun<Work>): Promise<void> {
+  async undo(run: GroupRun): Promise<void> {
     await run.guard.idle();
     if (run.sent === undefined) return;
     for (const later of this.#after(run)) later.sent = undefined;
     await this.#rollBackTo(run.sent);
   }
 
-  async abandon(reason: unknown): Promise<readonly Work[]> {
+  async abandon(reason: unknown): Promise<readonly GroupPart[]> {
     const begun = this.#runs.slice(this.#at + 1).filter(({ outcome }) => outcome !== undefined);
     this.#at = this.#runs.length;
     for (const run of begun) {
@@ -144,13 +160,15 @@ export class GroupRuns<Work extends GroupWork> {
     }
     const sent = begun.find((run) => run.sent !== undefined)?.sent;
     if (sent !== undefined) await this.#rollBackTo(sent);
-    return begun.map(({ work }) => work);
+    return begun.map(({ part }) => part);
   }
 
-  #begin(run: GroupRun<Work>): void {
+  #begin(run: GroupRun): void {
     if (run.outcome !== undefined) return;
     run.startedMs = performance.now();
-    run.outcome = run.work.begin(run.guard.transaction(this.#tables), run.guard);
+    const { unit, admitted } = run.part;
+    const events = admitted.map(({ event }) => event);
+    run.outcome = unit.run(run.guard.transaction(this.#tables), events, run.guard);
     const settled = () => {
       run.settledMs = performance.now();
       this.#follow(run);
@@ -158,13 +176,13 @@ export class GroupRuns<Work extends GroupWork> {
     run.outcome.then(settled, settled);
   }
 
-  #follow(run: GroupRun<Work>): void {
+  #follow(run: GroupRun): void {
     const next = this.#runs[this.#runs.indexOf(run) + 1];
     const isOver = this.#at >= this.#runs.length;
-    if (next !== undefined && !isOver && run.work.sendsOneQuery) this.#begin(next);
+    if (next !== undefined && !isOver && run.part.unit.sendsOneQuery) this.#begin(next);
   }
 
-  #send(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  #send(run: GroupRun, query: pg.QueryConfig): Promise<pg.QueryResult> {
     if (run.first !== undefined) return this.#sendMore(run, query);
     return new Promise((resolve, reject) => {
       run.first = { query, askedMs: performance.now(), resolve, reject };
@@ -177,7 +195,7 @@ export class GroupRuns<Work extends GroupWork> {
     });
   }
 
-  async #sendMore(run: GroupRun<Work>, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  async #sendMore(run: GroupRun, query: pg.QueryConfig): Promise<pg.QueryResult> {
     run.sendsMore = true;
     await run.turn;
     if (run.sent === undefined) this.#flush();
@@ -193,7 +211,7 @@ export class GroupRuns<Work extends GroupWork> {
     for (let index = Math.max(0, this.#at); index < this.#runs.length; index += 1) {
       const run = this.#runs[index];
       if (run?.outcome === undefined) break;
-      if (index > this.#at && !run.work.sendsOneQuery) break;
+      if (index > this.#at && !run.part.unit.sendsOneQuery) break;
       if (run.first === undefined) {
         if (run.settledMs === undefined) break;
         continue;
@@ -204,7 +222,7 @@ export class GroupRuns<Work extends GroupWork> {
     stream.uncork();
   }
 
-  #sendFirst(run: GroupRun<Work>, { query }: FirstQuery): void {
+  #sendFirst(run: GroupRun, { query }: FirstQuery): void {
     const { client } = this.#connection;
     const sent: Sent = { savepoint: this.#nextSavepoint() };
     run.sent = sent;
@@ -223,13 +241,13 @@ export class GroupRuns<Work extends GroupWork> {
     );
   }
 
-  #deliver({ first, sent }: GroupRun<Work>): void {
+  #deliver({ first, sent }: GroupRun): void {
     if (sent?.answer?.status === "fulfilled") first?.resolve(sent.answer.value);
     if (sent?.answer?.status === "rejected") first?.reject(sent.answer.reason);
   }
 
   /** Undoes what was sent behind a run, which goes on. It is sent again when the run has ended. */
-  #withdrawAfter(run: GroupRun<Work>): void {
+  #withdrawAfter(run: GroupRun): void {
     const sent = this.#after(run).find((later) => later.sent !== undefined)?.sent;
     if (sent === undefined) return;
     for (const later of this.#after(run)) later.sent = undefined;
@@ -249,7 +267,7 @@ export class GroupRuns<Work extends GroupWork> {
     }
   }
 
-  #after(run: GroupRun<Work>): readonly GroupRun<Work>[] {
+  #after(run: GroupRun): readonly GroupRun[] {
     return this.#runs.slice(this.#runs.indexOf(run) + 1);
   }
 

@@ -30,14 +30,14 @@ async function openedTransactions() {
           started.push(units.length);
           return new Promise(() => {});
         },
-        attempt: async () => "lost",
+        attempt: async () => ({ kind: "busy" }),
         attemptFirst: async ({ event }, work) => {
           if (isWarm) {
             started.push(1);
             return await new Promise(() => {});
           }
-          await work(unused, { ...event, body: new Uint8Array() }, unused);
-          return "completed";
+          const outcome = await work(unused, { ...event, body: new Uint8Array() }, unused);
+          return { kind: "completed", outcome };
         },
       },
       handlers: new Handlers([], {}),

@@ -1,14 +1,13 @@
 import type { StopSignal } from "@millrace/core";
-import type { Ledger } from "@millrace/ledger";
+import type { AttemptEnd as LedgerEnd, Ledger } from "@millrace/ledger";
 import {
   attemptFirst,
   AttemptSignal,
   type AttemptDeps,
   type AttemptEnd,
-  type RecordFirst,
-} from "../handler/attempt-event.ts";
+} from "../handler/run-attempt.ts";
 import { FetchSize, GroupSize } from "./group-size.ts";
-import { HandlerGroup, type Attempted, type Waiting } from "./handler-group.ts";
+import { HandlerUnit, type Attempted, type Waiting } from "./handler-unit.ts";
 import type { SetHandler } from "../handler/run-handlers.ts";
 import type { Slots } from "../job/slots.ts";
 
@@ -69,7 +68,7 @@ export class FirstAttempts {
     return this.#fetch.eventsMax(source, this.#transactions);
   }
 
-  async attempt(attempted: Attempted): Promise<AttemptEnd | RecordFirst> {
+  async attempt(attempted: Attempted): Promise<AttemptEnd> {
     const { event } = attempted.job;
     const setHandler = this.#deps.handlers.setHandlerOf(event);
     const size = this.#sizeOf(event, setHandler);
@@ -193,7 +192,7 @@ export class FirstAttempts {
     }
   }
 
-  async #runSingle(attempted: Attempted, size: GroupSize): Promise<AttemptEnd | RecordFirst> {
+  async #runSingle(attempted: Attempted, size: GroupSize): Promise<AttemptEnd> {
     const { job, plan } = attempted;
     const { slots, draining, closing } = this.#deps;
     const stop = new AttemptSignal([job.signal, closing]);
@@ -201,8 +200,8 @@ export class FirstAttempts {
     try {
       if (release === undefined) return NOT_RUN;
       const end = await attemptFirst(job, { stop, plan }, this.#deps);
-      if (end.kind !== "record_first" && end.handlerMs !== undefined) {
-        size.noteSingle(end.handlerMs, { isUnsafe: end.isUnsafe === true });
+      if (end.kind !== "record_first" && end.ranMs !== undefined) {
+        size.noteSingle(end.ranMs, { isUnsafe: end.isUnsafe === true });
       }
       return end;
     } finally {
@@ -212,32 +211,31 @@ export class FirstAttempts {
   }
 
   async #runGroup(group: readonly Waiting[]): Promise<void> {
-    const handlerGroups = this.#toHandlerGroups(group);
-    let ends: readonly (readonly (AttemptEnd | RecordFirst)[])[] = [];
-    try {
-      ends = await this.#attemptGroup(handlerGroups);
-    } catch {}
-    handlerGroups.forEach(({ waiting }, at) => {
-      waiting.forEach((entry, index) => this.#end(entry, ends[at]?.[index] ?? NOT_RUN));
-    });
+    const units = this.#toUnits(group);
+    const ends = await this.#attemptGroup(units).catch(() => []);
+    const entries = units.flatMap((unit) => unit.waiting.map((entry) => ({ unit, entry })));
+    entries.forEach(({ unit, entry }, index) =>
+      this.#end(entry, unit.endOf(ends[index] ?? NOT_RUN)),
+    );
   }
 
   /** An event that others had undone waits for the next group: alone it would contend more. */
-  #end(entry: Waiting, end: AttemptEnd | RecordFirst): void {
+  #end(entry: Waiting, end: AttemptEnd): void {
     const { job, undone, resolve } = entry;
     const { draining, closing } = this.#deps;
-    const isUndone = end.kind === "record_first" && end.undoneByOthers === true;
+    const reason = end.kind === "record_first" ? end.reason : undefined;
+    const isUndone = reason === "contended" || reason === "undone";
     const isOver = draining.aborted || closing.aborted || job.signal.aborted;
     if (isUndone && undone < UNDONE_MAX && !isOver) {
       this.#queueOf(job.event.source).push({ ...entry, undone: undone + 1 });
       return;
     }
     const hasRun = end.kind === "record_first" && undone > 0;
-    resolve(hasRun ? { ...end, ran: true } : end);
+    resolve(hasRun ? { reason: "undone", ...end } : end);
   }
 
   /** Each event by itself, but those of one set-based handler in sets. */
-  #toHandlerGroups(group: readonly Waiting[]): readonly HandlerGroup[] {
+  #toUnits(group: readonly Waiting[]): readonly HandlerUnit[] {
     const sets = new Map<SetHandler, Waiting[]>();
     const parts: (readonly Waiting[])[] = [];
     for (const waiting of group) {
@@ -254,21 +252,19 @@ export class FirstAttempts {
         parts.push(waiting.slice(at, at + set.max));
       }
     }
-    return parts.map((waiting) => new HandlerGroup(waiting, this.#deps));
+    return parts.map((waiting) => new HandlerUnit(waiting, this.#deps));
   }
 
-  async #attemptGroup(
-    groups: readonly HandlerGroup[],
-  ): Promise<readonly (readonly (AttemptEnd | RecordFirst)[])[]> {
+  async #attemptGroup(units: readonly HandlerUnit[]): Promise<readonly LedgerEnd[]> {
     const { ledger, slots, draining, closing, notify, onEmitted } = this.#deps;
-    const events = groups.flatMap(({ waiting }) => waiting);
+    const events = units.flatMap(({ waiting }) => waiting);
     const source = events[0]?.job.event.source ?? "";
     const sizes = new Map(events.map(({ size }) => [size, size.isSerial] as const));
     const release = await slots.acquire(source, draining);
     if (release === undefined) return [];
     try {
       const transactions = Math.max(...events.map(({ size }) => this.#transactionsOf(size)));
-      const patienceMs = Math.max(...groups.map((group) => group.patienceMs));
+      const patienceMs = Math.max(...units.map((unit) => unit.patienceMs));
       const limits = {
         statementTimeoutMs: patienceMs,
         lockTimeoutMs: LOCK_TIMEOUT_MS,
@@ -278,14 +274,14 @@ export class FirstAttempts {
         onEmitted,
       };
       const calledMs = performance.now();
-      const answers = await ledger.attemptGroup(groups, limits);
-      const ends = groups.map((group, index) => group.endsOf(answers[index]));
-      const startMs = Math.min(...groups.map((group) => group.startedMs)) - calledMs;
+      const ends = await ledger.attemptGroup(units, limits);
+      const startMs = Math.min(...units.map((unit) => unit.startedMs)) - calledMs;
       for (const [size, ranSerially] of sizes) {
-        const reports = groups.flatMap((group) => group.reports(size));
-        size.noteGroup(reports, startMs, ranSerially);
+        const own = ends.filter((_, index) => events[index]?.size === size);
+        size.noteGroup(own, startMs, ranSerially);
       }
-      const undone = ends.flat().filter((end) => end.kind === "record_first" && end.ran).length;
+      const isUndone = (end: LedgerEnd) => end.kind === "record_first" && end.reason !== undefined;
+      const undone = ends.filter(isUndone).length;
       notify({ kind: "group_ended", source, size: events.length, undone });
       return ends;
     } finally {
@@ -294,4 +290,4 @@ export class FirstAttempts {
   }
 }
 
-const NOT_RUN: RecordFirst = { kind: "record_first", ran: false };
+const NOT_RUN = { kind: "record_first" } as const;

@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
-import { GroupSize, type RunReport } from "./group-size.ts";
+import type { AttemptEnd } from "@millrace/ledger";
+import { GroupSize } from "./group-size.ts";
 
-const CALM: RunReport = { ranMs: 1, heldMs: 0, heldBehindQueryMs: 0, failed: false };
+const held = (over: Partial<AttemptEnd["held"]> = {}) => ({
+  ...{ ms: 0, behindQueryMs: 0, sentOneQuery: true, events: 1 },
+  ...over,
+});
+const CALM: AttemptEnd = { kind: "completed", outcome: "handled", ranMs: 1, held: held() };
+const failed = { kind: "failed", error: new Error("no") } as const;
+const undone = (reason: "undone" | "slow" | "contended") =>
+  ({ kind: "record_first", reason }) as const;
 const safe = { isUnsafe: false };
-const group = (count: number, over: Partial<RunReport> = {}): RunReport[] =>
-  Array.from({ length: count }, () => ({ ...CALM, ...over }));
+const group = (count: number, over: object = {}): AttemptEnd[] =>
+  Array.from({ length: count }, () => ({ ...CALM, ...over }) as AttemptEnd);
 
 /** A type that has had calm runs until its groups are as large as they get. */
 function grown(max = 50): GroupSize {
@@ -44,10 +52,10 @@ test("a type for which no groups are allowed stays alone", () => {
 });
 
 test.each([
-  ["a third of them failing", [...group(10, { failed: true }), ...group(20)]],
-  ["a third of them undone", [...group(10, { undoReason: "undone" }), ...group(20)]],
-  ["handlers that hold up the others", group(30, { ranMs: 50, heldMs: 50 })],
-] as [string, RunReport[]][])("the size is halved after %s", (_, reports) => {
+  ["a third of them failing", [...group(10, failed), ...group(20)]],
+  ["a third of them undone", [...group(10, undone("undone")), ...group(20)]],
+  ["handlers that hold up the others", group(30, { ranMs: 50, held: held({ ms: 50 }) })],
+] as [string, AttemptEnd[]][])("the size is halved after %s", (_, reports) => {
   const size = grown(32);
   size.noteGroup(reports, 1, size.isSerial);
   expect(size.current).toBe(16);
@@ -57,22 +65,22 @@ test("the longer events wait for each other, the more transactions run at once",
   const size = grown();
   expect(size.transactions).toBe(0);
   for (let round = 0; round < 50; round += 1)
-    size.noteGroup(group(30, { heldBehindQueryMs: 2.3 }), 1, false);
+    size.noteGroup(group(30, { held: held({ behindQueryMs: 2.3 }) }), 1, false);
   expect(size.transactions).toBe(8);
   expect(size.current).toBe(50);
 });
 
 test("one failure, one slow event, or one slow group changes nothing", () => {
   const size = grown(32);
-  size.noteGroup(group(30, { heldMs: 20 }), 1, size.isSerial);
-  size.noteGroup(group(30).with(0, { ...CALM, failed: true }), 1, size.isSerial);
-  size.noteGroup(group(30).with(0, { ...CALM, ranMs: 20, undoReason: "slow" }), 1, size.isSerial);
+  size.noteGroup(group(30, { held: held({ ms: 20 }) }), 1, size.isSerial);
+  size.noteGroup(group(30).with(0, { ...CALM, ...failed }), 1, size.isSerial);
+  size.noteGroup(group(30).with(0, { ...CALM, ranMs: 20, ...undone("slow") }), 1, size.isSerial);
   expect(size.current).toBe(32);
 });
 
 test("after each trouble it takes twice as many calm runs to grow again, within bounds", () => {
   const size = grown(32);
-  const contended = group(32, { undoReason: "contended" });
+  const contended = group(32, undone("contended"));
   for (let times = 0; times < 6; times += 1) size.noteGroup(contended, 1, size.isSerial);
   expect(size.current).toBe(1);
   const first = runsUntilGrowth(size);
@@ -109,7 +117,7 @@ test("a group waits ten times as long as a type takes, within bounds", () => {
 test("handlers that take long because everything does are not slow, and are waited for longer", () => {
   const size = grown(32);
   for (let round = 0; round < 40; round += 1)
-    size.noteGroup(group(30, { ranMs: 9, heldMs: 9 }), 60, size.isSerial);
+    size.noteGroup(group(30, { ranMs: 9, held: held({ ms: 9 }) }), 60, size.isSerial);
   expect(size.current).toBe(32);
   expect(size.patienceMs).toBeCloseTo(120, 0);
 });
@@ -117,7 +125,11 @@ test("handlers that take long because everything does are not slow, and are wait
 test("the next handlers begin early again when many runs in a row have sent one query", () => {
   const size = grown(32);
   expect(size.sendsOneQuery).toBe(true);
-  size.noteGroup(group(30).with(4, { ...CALM, sentOneQuery: false }), 1, size.isSerial);
+  size.noteGroup(
+    group(30).with(4, { ...CALM, held: held({ sentOneQuery: false }) }),
+    1,
+    size.isSerial,
+  );
   expect(size.sendsOneQuery).toBe(false);
   size.noteGroup(group(30), 1, size.isSerial);
   size.noteGroup(group(30), 1, size.isSerial);
@@ -128,7 +140,7 @@ test("the next handlers begin early again when many runs in a row have sent one 
 
 test("groups that wait for locks run one after the other, and are halved if that is not enough", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ...CALM, undoReason: "contended" });
+  const contended = group(30).with(3, { ...CALM, ...undone("contended") });
   size.noteGroup(contended, 1, size.isSerial);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   size.noteGroup(contended, 1, size.isSerial);
@@ -137,7 +149,7 @@ test("groups that wait for locks run one after the other, and are halved if that
 
 test("queries that take long get a turn of their own, and the size is halved if that does not help", () => {
   const size = grown(32);
-  const slow = group(30, { heldMs: 40, heldBehindQueryMs: 40 });
+  const slow = group(30, { held: held({ ms: 40, behindQueryMs: 40 }) });
   size.noteGroup(slow, 1, false);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   size.noteGroup(slow, 1, true);
@@ -147,7 +159,7 @@ test("queries that take long get a turn of their own, and the size is halved if 
 
 test("groups that ran at the same time and waited for each other count as one trouble", () => {
   const size = grown(32);
-  const contended = group(30).with(3, { ...CALM, undoReason: "contended" });
+  const contended = group(30).with(3, { ...CALM, ...undone("contended") });
   for (let ran = 0; ran < 8; ran += 1) size.noteGroup(contended, 1, false);
   expect([size.isSerial, size.current]).toEqual([true, 32]);
   for (let round = 0; size.isSerial; round += 1) {
@@ -159,7 +171,7 @@ test("groups that ran at the same time and waited for each other count as one tr
 test("after many calm runs groups run at the same time again, and after twice as many the next time", () => {
   const size = grown(32);
   const calmRuns = () => {
-    size.noteGroup(group(30, { undoReason: "contended" }), 1, size.isSerial);
+    size.noteGroup(group(30, undone("contended")), 1, size.isSerial);
     let runs = 0;
     while (size.isSerial) {
       size.noteGroup(group(10), 1, size.isSerial);

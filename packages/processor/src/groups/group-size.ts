@@ -1,15 +1,5 @@
 import type { EnvelopedEvent } from "@millrace/core";
-import type { GroupTrouble } from "@millrace/ledger";
-
-export interface RunReport {
-  readonly ranMs: number;
-  /** Milliseconds that the others of the group waited for it, in all and behind its first query. */
-  readonly heldMs: number;
-  readonly heldBehindQueryMs: number;
-  readonly failed: boolean;
-  readonly sentOneQuery?: boolean;
-  readonly undoReason?: GroupTrouble | undefined;
-}
+import type { AttemptEnd } from "@millrace/ledger";
 
 /** Events that the others wait for longer go alone: than this, and than so many usual starts. */
 const HELD = { ms: 8, starts: 8 };
@@ -21,7 +11,8 @@ const ONE_QUERY_RUNS = 64;
 const LATEST_WEIGHT = 0.25;
 /** Types whose fastest single run is slower than this form no groups. */
 const SLOW_SINGLE_MS = 50;
-const WINDOW = 16;
+/** The fastest run is forgotten by so much with each later one. */
+const FASTEST_GROWTH = 1 + 1 / 16;
 /** Bounds of a group's wait for one event: ten times its usual time, or twice the usual start. */
 const PATIENCE_MS = { min: 50, max: 250 };
 /** With a larger share of failures and rollbacks, groups spend their time undoing. */
@@ -54,9 +45,7 @@ export class GroupSize {
   #oneQueryRuns = ONE_QUERY_RUNS;
   #serialRuns = 0;
   #serialNeeded = SERIAL_CALM.first / 2;
-  #singleRuns = 0;
   #fastestMs = Infinity;
-  #fastestNowMs = Infinity;
 
   constructor(max: number) {
     this.#max = max;
@@ -86,13 +75,8 @@ export class GroupSize {
 
   /** Notes an event that ran alone, of which the fastest of several counts: others slow it down. */
   noteSingle(ranMs: number, { isUnsafe }: { readonly isUnsafe: boolean }): void {
-    this.#fastestNowMs = Math.min(this.#fastestNowMs, ranMs);
-    this.#singleRuns += 1;
+    this.#fastestMs = Math.min(this.#fastestMs * FASTEST_GROWTH, ranMs);
     this.#serialRuns = Math.max(0, this.#serialRuns - 1);
-    if (this.#singleRuns % WINDOW === 1) {
-      this.#fastestMs = this.#fastestNowMs;
-      this.#fastestNowMs = Infinity;
-    }
     if (isUnsafe) this.#isSingle = true;
     else if (this.#fastestMs <= SLOW_SINGLE_MS) this.#grow(1);
   }
@@ -102,24 +86,28 @@ export class GroupSize {
    * @param startMs - the time until the group began; slow handlers take longer than that.
    * @param ranSerially - true if no other group of the type ran meanwhile.
    */
-  noteGroup(reports: readonly RunReport[], startMs: number, ranSerially: boolean): void {
-    if (reports.length === 0) return;
+  noteGroup(all: readonly AttemptEnd[], startMs: number, ranSerially: boolean): void {
+    const ends = all.filter(({ ranMs }) => ranMs !== undefined);
+    if (ends.length === 0) return;
     this.#usualStartMs += (startMs - this.#usualStartMs) * LATEST_WEIGHT;
-    const sentMore = reports.some(({ sentOneQuery }) => sentOneQuery === false);
-    this.#oneQueryRuns = sentMore ? 0 : this.#oneQueryRuns + reports.length;
-    if (reports.some(({ undoReason }) => undoReason === "unsafe")) this.#isSingle = true;
-    const follow = (usual: number, ofReport: (report: RunReport) => number) =>
-      usual + (median(reports.map(ofReport)) - usual) * LATEST_WEIGHT;
+    const sentMore = ends.some(({ held }) => held?.sentOneQuery === false);
+    this.#oneQueryRuns = sentMore ? 0 : this.#oneQueryRuns + ends.length;
+    const reasons = ends.map((end) => (end.kind === "record_first" ? end.reason : undefined));
+    if (reasons.includes("unsafe")) this.#isSingle = true;
+    const follow = (usual: number, ofEnd: (end: AttemptEnd) => number | undefined) => {
+      const each = ends.map((end) => (ofEnd(end) ?? 0) / (end.held?.events ?? 1));
+      return usual + (median(each) - usual) * LATEST_WEIGHT;
+    };
     this.#usualMs = follow(this.#usualMs, ({ ranMs }) => ranMs);
-    this.#usualHeldMs = follow(this.#usualHeldMs, ({ heldMs }) => heldMs);
+    this.#usualHeldMs = follow(this.#usualHeldMs, ({ held }) => held?.ms);
     this.#usualHeldBehindQueryMs = follow(
       this.#usualHeldBehindQueryMs,
-      ({ heldBehindQueryMs }) => heldBehindQueryMs,
+      ({ held }) => held?.behindQueryMs,
     );
-    const bad = reports.filter(
-      ({ failed, undoReason }) => failed || undoReason !== undefined,
+    const bad = ends.filter(
+      ({ kind }, index) => kind === "failed" || reasons[index] !== undefined,
     ).length;
-    const isContended = reports.some(({ undoReason }) => undoReason === "contended");
+    const isContended = reasons.includes("contended");
     const heldMsMax = Math.max(HELD.ms, HELD.starts * this.#usualStartMs);
     // Queries that take long may wait for locks: a turn of its own shows it.
     const isWaiting = this.#usualHeldBehindQueryMs > heldMsMax;
@@ -133,10 +121,10 @@ export class GroupSize {
     else if (isWaiting) {
       this.#isSlow = true;
       this.#serialRuns = 0;
-    } else this.#serialRuns = Math.max(0, this.#serialRuns - reports.length);
-    const isBad = isContended || bad > Math.max(1, reports.length * FAILED_SHARE_MAX);
+    } else this.#serialRuns = Math.max(0, this.#serialRuns - ends.length);
+    const isBad = isContended || bad > Math.max(1, ends.length * FAILED_SHARE_MAX);
     if (isBad || this.#usualHeldMs > heldMsMax) this.#shrink();
-    else this.#grow(reports.length);
+    else this.#grow(ends.length);
   }
 
   #shrink(): void {

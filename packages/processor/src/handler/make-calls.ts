@@ -12,14 +12,14 @@ import {
 } from "@millrace/core";
 import type { BegunEvent, Ledger } from "@millrace/ledger";
 import {
-  attemptEvent,
+  attemptRecorded,
   runInTime,
   type AttemptConditions,
   type AttemptDeps,
   type AttemptEnd,
   type Called,
   type TimedResult,
-} from "./attempt-event.ts";
+} from "./run-attempt.ts";
 import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
 import { failedBy, type ClaimedAttempt } from "../job/retry-policy.ts";
@@ -29,7 +29,7 @@ import { Steps } from "./steps.ts";
 
 interface Calls {
   readonly kind: "called";
-  readonly handlerMs: number | undefined;
+  readonly ranMs: number | undefined;
   readonly called: Called;
 }
 
@@ -61,7 +61,7 @@ export async function callThenWrite(
   const { stop } = conditions;
   const releaseSlot = await deps.slots.acquire(job.event.source, stop);
   if (releaseSlot === undefined) {
-    return { kind: "failed", ...failedBy(stop.reason, stop.reason), handlerMs: calls.handlerMs };
+    return { kind: "failed", ...failedBy(stop.reason, stop.reason), ranMs: calls.ranMs };
   }
   try {
     return await writeCalled(job, claim.attempt, { stop, calls }, deps);
@@ -79,7 +79,7 @@ async function makeCalls(
   try {
     return await new CallsRun(job, claim, conditions, deps).make();
   } catch (error) {
-    return { kind: "failed", ...failedBy(error), handlerMs: undefined };
+    return { kind: "failed", ...failedBy(error) };
   }
 }
 
@@ -90,19 +90,17 @@ async function writeCalled(
   { stop, calls }: { readonly stop: StopSignal; readonly calls: Calls },
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
-  const { handlerMs, called } = calls;
+  const { ranMs, called } = calls;
   if (called.plan.some(hasWrite)) {
-    const end = await attemptEvent(job, attempt, { stop, called }, deps);
-    return { ...end, handlerMs: (handlerMs ?? 0) + (end.handlerMs ?? 0) };
+    const end = await attemptRecorded(job, attempt, { stop, called }, deps);
+    return { ...end, ranMs: (ranMs ?? 0) + (end.ranMs ?? 0) };
   }
   const outcome = called.plan.length === 0 ? "ignored" : "handled";
   try {
     const answer = await deps.ledger.completeCalled(keyOf(job.event), attempt, outcome);
-    return answer === "lost"
-      ? { kind: "lost", handlerMs }
-      : { kind: "completed", outcome, handlerMs };
+    return answer === "lost" ? { kind: "busy", ranMs } : { kind: "completed", outcome, ranMs };
   } catch (error) {
-    return { kind: "failed", ...failedBy(error), handlerMs };
+    return { kind: "failed", ...failedBy(error), ranMs };
   }
 }
 
@@ -117,7 +115,7 @@ class CallsRun {
   readonly #deps: CallsDeps;
   readonly #key: EventKey;
   readonly #log: AttemptLog;
-  #handlerMs: number | undefined;
+  #ranMs: number | undefined;
 
   constructor(
     job: EventJob,
@@ -135,7 +133,7 @@ class CallsRun {
 
   async make(): Promise<CallsOrEnd> {
     const event = await this.#read();
-    if (event === undefined) return { kind: "lost", handlerMs: undefined };
+    if (event === undefined) return { kind: "busy" };
     try {
       const end = await this.#callAll(event);
       return end.kind === "failed" ? { ...end, log: this.#log } : end;
@@ -174,7 +172,7 @@ class CallsRun {
       if (call === undefined) continue;
       const event = deps.handlers.eventOf(job.event, attempt, content, payload);
       failpoint("worker.before_call");
-      if (job.signal.aborted) return { kind: "lost", handlerMs: this.#handlerMs };
+      if (job.signal.aborted) return { kind: "busy", ranMs: this.#ranMs };
       const end = await this.#runInTime(timeoutMs, async (signal) => {
         const { once, close, end: endSteps } = steps.ofCall(signal);
         let result: unknown;
@@ -187,19 +185,19 @@ class CallsRun {
         return result;
       });
       // A later attempt has the event, even if the call caught the error.
-      if (steps.isLost) return { kind: "lost", handlerMs: this.#handlerMs };
+      if (steps.isLost) return { kind: "busy", ranMs: this.#ranMs };
       if (end.kind === "failed") return end;
       results.set(handler, end.value);
     }
     failpoint("worker.called");
     return {
       kind: "called",
-      handlerMs: this.#handlerMs,
+      ranMs: this.#ranMs,
       called: { content, plan, results, log: this.#log },
     };
   }
 
-  /** Runs a plan or a call within its time. The `handlerMs` of each result is the sum so far. */
+  /** Runs a plan or a call within its time. The `ranMs` of each result is the sum so far. */
   async #runInTime<Value>(
     timeoutMs: number | undefined,
     run: (signal: LazySignal) => Promise<Value>,
@@ -215,8 +213,8 @@ class CallsRun {
         watch.run(() => run(signal)),
       ),
     );
-    this.#handlerMs = (this.#handlerMs ?? 0) + (end.handlerMs ?? 0);
-    return { ...end, handlerMs: this.#handlerMs };
+    this.#ranMs = (this.#ranMs ?? 0) + (end.ranMs ?? 0);
+    return { ...end, ranMs: this.#ranMs };
   }
 
   async #record(step: Parameters<CallsDeps["ledger"]["recordStep"]>[2]) {

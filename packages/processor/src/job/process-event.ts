@@ -13,12 +13,11 @@ import {
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
 import { failUnattempted } from "./abandon-job.ts";
 import {
-  attemptEvent,
+  attemptRecorded,
   AttemptSignal,
   type AttemptDeps,
   type AttemptEnd,
-  type RecordFirst,
-} from "../handler/attempt-event.ts";
+} from "../handler/run-attempt.ts";
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { errorDetails, type KeptOptions } from "../errors/error-details.ts";
@@ -74,7 +73,7 @@ type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
  * 4. claim: count the attempt in the ledger, many jobs in one commit (ledger/record.ts);
  * 5. call: make the handlers' calls without a connection, then take a slot (make-calls.ts);
  * 6. attempt: lock the event, run the handlers' writes and settle it, in one transaction
- *    (attempt-event.ts, ledger/attempt.ts);
+ *    (run-attempt.ts, ledger/run-attempt.ts);
  * 7. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
  *    ledger/fail.ts).
  *
@@ -135,7 +134,7 @@ class EventRun {
     if (first !== undefined && first.kind !== "record_first") {
       return await this.#endFirst(first, policy);
     }
-    if (first?.ran === true) this.#job = { ...this.#job, startedBefore: true };
+    if (first?.reason !== undefined) this.#job = { ...this.#job, startedBefore: true };
     // The slot comes first: an attempt that is counted must not wait for its start.
     const { slots, callSlots } = this.#context;
     const slotsOfKind = this.#hasCalls() ? callSlots : slots;
@@ -157,7 +156,7 @@ class EventRun {
   }
 
   /** Makes the first attempt of an event; undefined if another one may have claimed it. */
-  async #attemptFirst(): Promise<AttemptEnd | RecordFirst | undefined> {
+  async #attemptFirst(): Promise<AttemptEnd | undefined> {
     const job = this.#job;
     const { draining, firstAttempts } = this.#context;
     if (job.event.generation > 0 || job.startedBefore !== false) return undefined;
@@ -183,11 +182,11 @@ class EventRun {
 
   /** Records a first attempt that failed, unless it was recorded while it ran. */
   async #endFirst(end: AttemptEnd, policy: AttemptPolicy): Promise<JobResult> {
-    this.#handlerMs = end.handlerMs;
+    this.#handlerMs = end.ranMs;
     const isUnrecorded = end.kind === "failed" && end.recorded !== true;
     const claim = isUnrecorded ? await this.#claimFailed() : FIRST_CLAIM;
     if (claim.kind !== "claimed") return claim;
-    if (end.kind !== "lost") this.#notifyClaimed(claim);
+    if (end.kind !== "busy") this.#notifyClaimed(claim);
     if (claim.copyOf !== undefined) return await this.#fail(claim, suspectedReplay(claim.copyOf));
     return await this.#settle(end, claim, policy);
   }
@@ -272,15 +271,15 @@ class EventRun {
     const stop = this.#stop;
     const end =
       release === undefined
-        ? await attemptEvent(job, attempt, { stop, isNew: claim.isNew }, context)
+        ? await attemptRecorded(job, attempt, { stop, isNew: claim.isNew }, context)
         : await callThenWrite(job, claim, { stop, release }, context);
     return await this.#settle(end, claim, policy);
   }
 
   async #settle(end: AttemptEnd, claim: ClaimedAttempt, policy: AttemptPolicy): Promise<JobResult> {
-    this.#handlerMs = end.handlerMs;
+    this.#handlerMs = end.ranMs;
     if (end.kind === "completed") return { kind: "completed", outcome: end.outcome };
-    if (end.kind === "lost") return lost(this.#context.random);
+    if (end.kind !== "failed") return lost(this.#context.random);
     return await this.#fail(claim, decideRetry(end, claim, policy, this.#context), end);
   }
 

@@ -1,11 +1,13 @@
 import {
   failpoint,
+  MillraceError,
   signedDigest,
   type IncomingEvent,
   type OnEmitted,
   type Outcome,
 } from "@millrace/core";
 import type pg from "pg";
+import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
 import { type PooledConnection, endOf } from "../connection/connection.ts";
 import {
   PLAN_BY_KEY,
@@ -18,8 +20,96 @@ import { emitStatements, type Emitted } from "./emit.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { CAME_BEFORE, isRepeatable, keptDigest, lockMessages } from "./same-message.ts";
+import type { Guard } from "./guard.ts";
 import { statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+
+/** The end of an attempt. `Failure` is all that is known of one that failed; `never`: thrown. */
+export type AttemptEnd<Failure = { readonly error: unknown }> = (
+  | { readonly kind: "completed"; readonly outcome: Outcome }
+  | ({ readonly kind: "failed" } & Failure)
+  /** Another attempt has the event, or no answer came to the COMMIT: the next claim finds out. */
+  | { readonly kind: "busy" }
+  /** To be recorded, then attempted. With a reason, its handlers ran and were undone. */
+  | { readonly kind: "record_first"; readonly reason?: UndoReason }
+) & {
+  /** Milliseconds that the handlers ran, without waits for a turn; undefined when none ran. */
+  readonly ranMs?: number | undefined;
+  readonly held?: HeldGroup | undefined;
+};
+
+export type UndoReason =
+  | "slow"
+  | "contended"
+  | "unsafe"
+  /** Another connection recorded an event of the transaction, or its COMMIT was refused. */
+  | "undone";
+
+/** The effect of handlers on the rest of their group. */
+export interface HeldGroup {
+  /** Milliseconds that the rest waited for them, in all and behind a first query. */
+  readonly ms: number;
+  readonly behindQueryMs: number;
+  readonly sentOneQuery: boolean;
+  /** Events that the handlers got: one, or a set. */
+  readonly events: number;
+}
+
+export interface Settlement {
+  readonly emitted: readonly Emitted[];
+  readonly transactionId: string;
+  readonly onEmitted?: OnEmitted | undefined;
+  readonly isGroup?: boolean;
+}
+
+/**
+ * Settles the events of a transaction in one message: what its handlers emitted, the statements,
+ * which raise unless they write all that they should, and the COMMIT.
+ */
+export async function commit(
+  ledger: LedgerContext,
+  connection: PooledConnection,
+  statements: readonly pg.QueryConfig[],
+  { emitted, transactionId, onEmitted, isGroup = false }: Settlement,
+): Promise<void> {
+  const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
+  try {
+    const unwritten = emitted.flatMap((each) => each.unwritten);
+    const answering = pipeline(connection.client, [
+      ...(unwritten.length === 0 ? [] : emitStatements(unwritten, transactionId)),
+      ...statements,
+      endOf(connection, "COMMIT"),
+    ]);
+    failpoint("worker.commit_sent");
+    if (isGroup) failpoint("worker.group_commit_sent");
+    requireCommitted((await answering).at(-1));
+    if (isGroup) failpoint("worker.group_committed");
+    if (emitted.length > 0) onEmitted?.(emitted.flatMap(({ all }) => all));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function settleError(error: unknown, connection: PooledConnection, guard: Guard): unknown {
+  if (connection.broken) return databaseUnavailable(error);
+  switch (sqlStateOf(error)) {
+    case SQLSTATE.transactionAborted:
+      return guard.explain(
+        new MillraceError(
+          "handler_failed",
+          `Cannot complete the event: a query of its handler had failed: ${messageOf(guard.firstError)}`,
+          { cause: guard.firstError },
+        ),
+      );
+    case SQLSTATE.transactionChanged:
+      connection.discard("uncleaned");
+      return new MillraceError("tx_changed", messageOf(error), { cause: error });
+    case SQLSTATE.notSettled:
+      return new MillraceError("tx_control_refused", messageOf(error), { cause: error });
+    default:
+      return ledgerError(error);
+  }
+}
 
 export interface FinishedRun {
   readonly event: IncomingEvent;
@@ -139,37 +229,22 @@ SELECT body_day, body_id, :headers::jsonb, :body FROM inserted`,
 const COMPLETE_ONE = completeOne(false);
 const COMPLETE_UNSIGNED = completeOne(true);
 
-interface Completion {
-  readonly runs: readonly FinishedRun[];
-  readonly emitted: readonly Emitted[];
-  readonly transactionId: string;
-  readonly onEmitted?: OnEmitted | undefined;
-}
-
+/** Completes first attempts. Returns their end if it is another one. */
 export async function complete(
   ledger: LedgerContext,
   connection: PooledConnection,
-  completion: Completion,
-): Promise<"completed" | "undone" | "unknown"> {
-  const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
-  const { runs, emitted, onEmitted } = completion;
+  runs: readonly FinishedRun[],
+  settlement: Settlement,
+): Promise<AttemptEnd<never> | undefined> {
   try {
-    await completeFirst(ledger, connection, completion, () => {
-      failpoint("worker.commit_sent");
-      if (runs.length > 1) failpoint("worker.group_commit_sent");
-    });
-    if (runs.length > 1) failpoint("worker.group_committed");
-    if (emitted.length > 0) onEmitted?.(emitted.flatMap(({ all }) => all));
-    return "completed";
+    const statements = completeStatements(ledger, runs, settlement.transactionId);
+    await commit(ledger, connection, statements, settlement);
+    return undefined;
   } catch (error) {
-    if (connection.broken) return "unknown";
-    if (isRecordedElsewhere(error)) {
-      await rollback(connection);
-      return "undone";
-    }
-    throw error;
-  } finally {
-    clearTimeout(timer);
+    if (connection.broken) return { kind: "busy" };
+    if (!isRecordedElsewhere(error)) throw error;
+    await rollback(connection);
+    return { kind: "record_first", reason: "undone" };
   }
 }
 
@@ -180,24 +255,6 @@ function isRecordedElsewhere(error: unknown): boolean {
 
 export function isOfLedger(error: unknown): boolean {
   return error instanceof Error && "schema" in error && error.schema === "millrace";
-}
-
-async function completeFirst(
-  ledger: LedgerContext,
-  connection: PooledConnection,
-  { runs, emitted, transactionId }: Completion,
-  onSent: () => void,
-): Promise<void> {
-  const answering = pipeline(connection.client, [
-    ...emitStatements(
-      emitted.flatMap(({ unwritten }) => unwritten),
-      transactionId,
-    ),
-    ...completeStatements(ledger, runs, transactionId),
-    endOf(connection, "COMMIT"),
-  ]);
-  onSent();
-  requireCommitted((await answering).at(-1));
 }
 
 const isNew = ({ isWaiting, recorded }: FinishedRun) => !isWaiting && recorded === 0;

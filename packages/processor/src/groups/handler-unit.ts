@@ -1,12 +1,7 @@
 import { LazySignal, type EventJob } from "@millrace/core";
-import type { GroupUnit, MemberEnd, UnitEnd } from "@millrace/ledger";
-import {
-  HandlerWatch,
-  type AttemptDeps,
-  type AttemptEnd,
-  type RecordFirst,
-} from "../handler/attempt-event.ts";
-import type { GroupSize, RunReport } from "./group-size.ts";
+import type { GroupUnit, AttemptEnd as LedgerEnd } from "@millrace/ledger";
+import { HandlerWatch, type AttemptDeps, type AttemptEnd } from "../handler/run-attempt.ts";
+import type { GroupSize } from "./group-size.ts";
 import { AttemptLog } from "../handler/handler-log.ts";
 import { failedBy, type FailedAttempt } from "../job/retry-policy.ts";
 import { createHandlerContext, type Plan, type SetHandler } from "../handler/run-handlers.ts";
@@ -21,26 +16,25 @@ export interface Waiting extends Attempted {
   readonly size: GroupSize;
   /** Times that it was undone with its group. */
   readonly undone: number;
-  resolve(end: AttemptEnd | RecordFirst): void;
+  resolve(end: AttemptEnd): void;
 }
 
-type HandlerGroupDeps = Pick<AttemptDeps, "handlers" | "openLog" | "internalSources">;
+type HandlerDeps = Pick<AttemptDeps, "handlers" | "openLog" | "internalSources">;
 
 /** Milliseconds that a group waits for a set, even if an event of the set is quick. */
 const SET_PATIENCE_MS = 250;
 
 /** The events of a transaction that one run of handlers gets: one event, or a set. */
-export class HandlerGroup implements GroupUnit {
+export class HandlerUnit implements GroupUnit {
   readonly waiting: readonly Waiting[];
   readonly members: GroupUnit["members"];
   startedMs = Infinity;
-  readonly #deps: HandlerGroupDeps;
+  readonly #deps: HandlerDeps;
   readonly #signal = new LazySignal();
   /** One for each run of the handlers: a set that throws is run again in halves. */
   readonly #runs: { readonly watch: HandlerWatch; readonly log: AttemptLog }[] = [];
-  #end: UnitEnd | undefined;
 
-  constructor(waiting: readonly Waiting[], deps: HandlerGroupDeps) {
+  constructor(waiting: readonly Waiting[], deps: HandlerDeps) {
     this.waiting = waiting;
     this.members = waiting.map(({ job }) => job.event);
     this.#deps = deps;
@@ -82,46 +76,9 @@ export class HandlerGroup implements GroupUnit {
     this.#signal.abort(reason);
   }
 
-  endsOf(end: UnitEnd | undefined): readonly (AttemptEnd | RecordFirst)[] {
-    this.#end = end;
-    return this.waiting.map((_, index) => this.#endOf(end?.members[index]));
-  }
-
-  reports(size: GroupSize): readonly RunReport[] {
-    const { ranMs, heldMs = 0, heldBehindQueryMs = 0, sentOneQuery = true } = this.#end ?? {};
-    if (ranMs === undefined) return [];
-    return this.waiting.flatMap((waiting, index) => {
-      if (waiting.size !== size) return [];
-      const end = this.#end?.members[index];
-      const undoReason = end?.kind === "record_first" ? end.trouble : undefined;
-      const failed = end?.kind === "failed";
-      const share = 1 / this.waiting.length;
-      const times = {
-        ranMs: ranMs * share,
-        heldMs: heldMs * share,
-        heldBehindQueryMs: heldBehindQueryMs * share,
-      };
-      return [{ ...times, sentOneQuery, failed, undoReason }];
-    });
-  }
-
-  #endOf(end: MemberEnd | undefined): AttemptEnd | RecordFirst {
-    const handlerMs = this.#end?.ranMs;
-    switch (end?.kind) {
-      case "completed":
-        return { kind: "completed", outcome: end.outcome, handlerMs };
-      case "failed":
-        return { kind: "failed", ...this.#failedBy(end.error), handlerMs };
-      case "busy":
-      case "unknown":
-        return { kind: "lost", handlerMs };
-      default:
-        return {
-          kind: "record_first",
-          ran: end?.trouble !== undefined,
-          undoneByOthers: end?.trouble === "contended" || end?.trouble === "undone",
-        };
-    }
+  /** The end of an event, with all that is known of its failure. */
+  endOf(end: LedgerEnd): AttemptEnd {
+    return end.kind === "failed" ? { ...end, ...this.#failedBy(end.error) } : end;
   }
 
   #failedBy(error: unknown): FailedAttempt {

@@ -15,8 +15,9 @@ import {
 import {
   SQLSTATE,
   sqlStateOf,
+  type AttemptEnd as LedgerEnd,
+  type AttemptLimits,
   type EmitTarget,
-  type FirstAttemptEnd,
   type Ledger,
 } from "@millrace/ledger";
 import { readableError } from "../errors/describe-error.ts";
@@ -26,26 +27,13 @@ import type { Notice } from "../notices.ts";
 import { failedBy, type FailedAttempt } from "../job/retry-policy.ts";
 import { createHandlerContext, type Handlers, type Plan } from "./run-handlers.ts";
 
-export type AttemptEnd = {
-  /** Milliseconds that the handlers ran; undefined when none was started. */
-  readonly handlerMs: number | undefined;
+/** The end of an attempt as the ledger says it, with all that is known of its failure. */
+export type AttemptEnd = LedgerEnd<FailedAttempt> & {
   /** True when the ledger recorded a first attempt while it ran. */
   readonly recorded?: boolean;
   /** True when a statement of a first attempt had an effect that no savepoint undoes. */
   readonly isUnsafe?: boolean;
-} & (
-  | { readonly kind: "completed"; readonly outcome: Outcome }
-  | { readonly kind: "lost" }
-  | ({ readonly kind: "failed" } & FailedAttempt)
-);
-
-/** An event that is recorded before its next attempt. `ran`: its handlers ran and were undone. */
-export interface RecordFirst {
-  readonly kind: "record_first";
-  readonly ran: boolean;
-  /** True when other events, of its group or another, are why it was undone. */
-  readonly undoneByOthers?: boolean;
-}
+};
 
 export interface AttemptDeps {
   readonly ledger: Pick<Ledger["claims"], "attempt" | "attemptFirst">;
@@ -59,6 +47,12 @@ export interface AttemptDeps {
 
 export interface AttemptConditions {
   readonly stop: StopSignal;
+  /** The handlers that run, if they have been chosen. */
+  readonly plan?: Plan | undefined;
+  /** The calls that were made before. */
+  readonly called?: Called | undefined;
+  /** True when this job's record brought the event into the ledger. */
+  readonly isNew?: boolean | undefined;
 }
 
 export interface Called {
@@ -68,81 +62,50 @@ export interface Called {
   readonly log: AttemptLog;
 }
 
-/** @param conditions.isNew - true when this job's record brought the event into the ledger. */
-export async function attemptEvent(
+/** Makes an attempt of an event that is recorded. */
+export async function attemptRecorded(
   job: EventJob,
   attempt: number,
-  conditions: AttemptConditions & {
-    readonly called?: Called | undefined;
-    readonly isNew?: boolean | undefined;
-  },
+  conditions: AttemptConditions,
   deps: AttemptDeps,
 ): Promise<AttemptEnd> {
-  const { stop, isNew, called } = conditions;
+  const { isNew, called } = conditions;
   const { headers, body } = job.event;
   // The first body of an event counts: of a new event, the one that this job brought.
   const own = isNew === true && body !== undefined ? { headers, body } : undefined;
-  const log = called?.log ?? new AttemptLog(deps.openLog, [job.event], attempt);
-  const run = { job, attempt, stop, log, plan: called?.plan, called: called?.results };
-  return await runAttempt(run, deps, async (runHandlers, signal) => {
-    const answer = await deps.ledger.attempt(
+  const event = called?.content ?? own;
+  return await runAttempt({ job, attempt, ...conditions }, deps, (run, limits) =>
+    deps.ledger.attempt(
       keyOf(job.event),
       attempt,
-      (tx, locked, target) => runHandlers(tx, job.event, locked, target),
-      {
-        statementTimeoutMs: deps.handlerTimeoutMs,
-        signal,
-        event: called?.content ?? own,
-        onEmitted: deps.onEmitted,
-      },
-    );
-    return answer === "completed";
-  });
+      (tx, locked, target) => run(tx, job.event, locked, target),
+      { ...limits, event },
+    ),
+  );
 }
 
 /** Makes the first attempt of an event that nobody has claimed, in a transaction of its own. */
 export async function attemptFirst(
   job: EventJob,
-  { stop, plan }: AttemptConditions & { readonly plan: Plan | undefined },
+  conditions: AttemptConditions,
   deps: AttemptDeps,
-): Promise<AttemptEnd | RecordFirst> {
-  let answer: FirstAttemptEnd | undefined;
+): Promise<AttemptEnd> {
   let recorded = false;
   let isUnsafe = false;
-  const log = new AttemptLog(deps.openLog, [job.event], 1);
-  const run = { job, attempt: 1, stop, log, plan };
-  const end = await runAttempt(run, deps, async (runHandlers, signal) => {
-    answer = await deps.ledger.attemptFirst(
-      job,
-      (tx, event, target) => {
-        const { headers, body } = event;
-        return runHandlers(tx, event, { headers, body }, target);
+  const end = await runAttempt({ job, attempt: 1, ...conditions }, deps, (run, limits) =>
+    deps.ledger.attemptFirst(job, (tx, event, target) => run(tx, event, event, target), {
+      ...limits,
+      onRecorded: () => {
+        recorded = true;
       },
-      {
-        statementTimeoutMs: deps.handlerTimeoutMs,
-        signal,
-        onEmitted: deps.onEmitted,
-        onRecorded: () => {
-          recorded = true;
-        },
-        onUnsafe: () => {
-          isUnsafe = true;
-        },
+      onUnsafe: () => {
+        isUnsafe = true;
       },
-    );
-    return answer === "completed";
-  });
+    }),
+  );
   // A database that does not even begin an attempt shows its fault when the event is recorded.
-  const isBegun = end.handlerMs !== undefined || answer === "busy";
-  return !isBegun || answer === "undone"
-    ? { kind: "record_first", ran: isBegun }
-    : { ...end, recorded, isUnsafe };
-}
-
-interface AttemptRun extends Omit<TimeLimit, "timeoutMs"> {
-  readonly log: AttemptLog;
-  readonly plan?: Plan | undefined;
-  readonly called?: ReadonlyMap<Handler, unknown> | undefined;
+  const isBegun = end.kind !== "failed" || end.ranMs !== undefined;
+  return isBegun ? { ...end, recorded, isUnsafe } : { kind: "record_first" };
 }
 
 type RunHandlers = (
@@ -152,34 +115,30 @@ type RunHandlers = (
   target: EmitTarget,
 ) => Promise<Outcome>;
 
-/** Runs handlers in the transaction of `transact`, which returns true when the event completed. */
+/** Runs an event's handlers within their time, in the transaction of `transact`. */
 async function runAttempt(
-  { job, attempt, stop, log, plan, called }: AttemptRun,
+  { job, attempt, stop, plan, called }: AttemptConditions & Pick<TimeLimit, "job" | "attempt">,
   deps: AttemptDeps,
-  transact: (runHandlers: RunHandlers, signal: LazySignal) => Promise<boolean>,
+  transact: (run: RunHandlers, limits: AttemptLimits) => Promise<LedgerEnd<never>>,
 ): Promise<AttemptEnd> {
-  const { handlers, handlerTimeoutMs: timeoutMs, internalSources: sources } = deps;
-  let outcome: Outcome | undefined;
+  const { handlers, handlerTimeoutMs: timeoutMs, internalSources: sources, onEmitted } = deps;
+  const log = called?.log ?? new AttemptLog(deps.openLog, [job.event], attempt);
   const end = await runInTime({ job, attempt, stop, timeoutMs }, deps, (watch, signal) => {
-    const runHandlers: RunHandlers = async (tx, event, locked, target) => {
+    const run: RunHandlers = async (tx, event, locked, target) => {
       const parent = { ...keyOf(event), headers: locked.headers };
       const context = createHandlerContext(tx, signal, { parent, target, sources, log });
-      const input = { locked, context, plan, called };
-      outcome = await watch.run(() => handlers.run(event, attempt, input));
-      return outcome;
+      const chosen = { plan: called?.plan ?? plan, called: called?.results };
+      return await watch.run(() => handlers.run(event, attempt, { locked, context, ...chosen }));
     };
-    return transact(runHandlers, signal);
+    return transact(run, { statementTimeoutMs: timeoutMs, signal, onEmitted });
   });
   log.end();
   if (end.kind === "failed") return { ...end, log };
-  const { handlerMs } = end;
-  return end.value && outcome !== undefined
-    ? { kind: "completed", outcome, handlerMs }
-    : { kind: "lost", handlerMs };
+  return { ...end.value, ranMs: end.ranMs };
 }
 
 /** A result within the handlers' time, or a failure. */
-export type TimedResult<Value> = { readonly handlerMs: number | undefined } & (
+export type TimedResult<Value> = { readonly ranMs: number | undefined } & (
   { readonly kind: "ended"; readonly value: Value } | ({ readonly kind: "failed" } & FailedAttempt)
 );
 
@@ -206,7 +165,7 @@ export async function runInTime<Value>(
   const watch = new HandlerWatch(signal);
   try {
     const value = await run(watch, signal);
-    return { kind: "ended", value, handlerMs: watch.ranMs };
+    return { kind: "ended", value, ranMs: watch.ranMs };
   } catch (error) {
     // Postgres has the same limit for each statement, and can answer before the clock fires.
     const isOver = performance.now() - startedMs >= timeoutMs;
@@ -215,7 +174,7 @@ export async function runInTime<Value>(
     const failed = isTimeout ? failedBy(reason, reason) : watch.failedBy(error);
     signal.abort(failed.error);
     reportIfStillRunning(watch, { key: keyOf(job.event), attempt }, notify);
-    return { kind: "failed", ...failed, handlerMs: watch.ranMs };
+    return { kind: "failed", ...failed, ranMs: watch.ranMs };
   } finally {
     clearTimeout(clock);
     signal.dispose();
