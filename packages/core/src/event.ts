@@ -76,6 +76,11 @@ export function isStorableWithin(text: string, bytesMax: number): boolean {
   );
 }
 
+/** True for a type that `on` names; a `*` at its end stands for any text. */
+export function matchesType(type: string, pattern: string): boolean {
+  return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}
+
 // Every digest here is SHA-256 as base64url without padding: 43 characters.
 
 export function bodyHash(body: Uint8Array): string {

@@ -289,11 +289,6 @@ function bindParts(name: string, parts: HandlerParts): HandlerParts {
   return { schema, when, call, timeoutMs, write };
 }
 
-/** True for a type that `on` names; a `*` at its end stands for any text. */
-export function matchesType(type: string, pattern: string): boolean {
-  return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
-}
-
 function listOf(names: string | readonly string[]): readonly string[] {
   return typeof names === "string" ? [names] : [...names];
 }

@@ -13,19 +13,7 @@
  * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
  */
 export { PINNED_LOCALLY, PINNED_OPTIONS } from "./postgres-settings.ts";
-export {
-  DELIVERY_OUTCOMES,
-  type AttemptFailure,
-  type Claim,
-  type DeliveryOutcome,
-  type ErrorDetails,
-  type CopyOf,
-  type LockedEvent,
-  type LoggedLine,
-  type OnEmitted,
-  type StackFrame,
-  type StoreResult,
-} from "./claim.ts";
+export * from "./claim.ts";
 export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 export { createBacklog, type Backlog } from "./backlog.ts";
@@ -49,14 +37,7 @@ export {
 } from "./config-schema.ts";
 export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-name.ts";
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
-export {
-  environmentSchema,
-  isLoopback,
-  readEnvironment,
-  secretVariable,
-  withoutQuotes,
-  type Environment,
-} from "./environment.ts";
+export * from "./environment.ts";
 export {
   ERROR_CODES,
   LEFT_TO_A_PERSON,
@@ -65,25 +46,20 @@ export {
   type ErrorCode,
 } from "./error-codes.ts";
 export { asError, errorBody, hasCode, isMillraceError, MillraceError, throwIf } from "./errors.ts";
-export { bodyHash, messageDigest, partDigest, signedDigest } from "./event.ts";
+export * from "./envelope.ts";
 export {
-  ENVELOPE_VERSION,
-  fromEnvelope,
-  readEnvelope,
-  stringifyEnvelope,
-  toEnvelope,
-  type Envelope,
-  type MacProblem,
-  type ReadEnvelope,
-} from "./envelope.ts";
-export {
+  bodyHash,
   EVENT_ID_BYTES_MAX,
   EVENT_STATUSES,
   EVENT_TYPE_BYTES_MAX,
   isStorable,
   isStorableWithin,
   keyOf,
+  matchesType,
+  messageDigest,
   OUTCOMES,
+  partDigest,
+  signedDigest,
   TIME_MAX_MS,
   type EmittedEvent,
   type EnvelopedEvent,
@@ -94,60 +70,14 @@ export {
   type Outcome,
 } from "./event.ts";
 export { createEnqueueLater } from "./enqueue-later.ts";
-export {
-  connectionHint,
-  poolName,
-  readPoolName,
-  withHint,
-  type DatabaseVariable,
-} from "./connections.ts";
+export * from "./connections.ts";
 export { isQueueKey, makeQueueKey, QueueKeys } from "./queue-keys.ts";
 export { failpoint, type Failpoint } from "./failpoint.ts";
 export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export { defineHandlers, type TablesOf, type TypedOn } from "./define-handlers.ts";
-export {
-  matchesType,
-  on,
-  type CallContext,
-  type Emit,
-  type EmitOptions,
-  type Handler,
-  type HandlerContext,
-  type HandlerFunction,
-  type HandlerLog,
-  type HandlerOptions,
-  type HandlerParts,
-  type HandlerTransaction,
-  type SetHandlerContext,
-  type LogLine,
-  type Once,
-  type JsonPayload,
-  type SetHandlerFunction,
-  type TableSchema,
-  type WebhookEvent,
-} from "./handler.ts";
-export {
-  isPermanentError,
-  isRetryLater,
-  PermanentError,
-  RetryLater,
-  waitOf,
-  type RetryLaterOptions,
-} from "./handler-errors.ts";
-export type {
-  Answer,
-  Delivery,
-  DeliveryHead,
-  Identification,
-  IdentifiedEvent,
-  Provider,
-  Refusal,
-  SampleRequest,
-  SignedMessage,
-  SignRequest,
-  Verification,
-  Verifier,
-} from "./provider.ts";
+export * from "./handler.ts";
+export * from "./handler-errors.ts";
+export type * from "./provider.ts";
 export type { EventJob, JobResult } from "./event-job.ts";
 export {
   isInternal,
@@ -172,28 +102,7 @@ export type {
   SourceOptions,
   WorkerOptions,
 } from "./settings.ts";
-export {
-  Deadlines,
-  InFlight,
-  LazySignal,
-  settlesWithin,
-  unlessAborted,
-  wait,
-  withDeadline,
-  type Deadline,
-  type StopSignal,
-  LinkedList,
-  type Linked,
-} from "./deadline.ts";
+export * from "./deadline.ts";
 export { nearest } from "./nearest.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
-export {
-  JsonText,
-  parsePayload,
-  readForm,
-  shownPayload,
-  shownText,
-  stringifyJson,
-  textAt,
-  type FormField,
-} from "./payload.ts";
+export * from "./payload.ts";
