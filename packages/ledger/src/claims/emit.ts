@@ -1,6 +1,6 @@
 import type { EmittedEvent, EventLookup } from "@millrace/core";
 import type pg from "pg";
-import { chunkBySize } from "./event-batch.ts";
+import { chunkBySize, packEvents } from "./event-batch.ts";
 import { statement } from "../connection/statement.ts";
 import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
@@ -116,24 +116,14 @@ export function emitStatements(
   transactionId: string | null,
 ): pg.QueryConfig[] {
   if (events.length === 0) return [];
-  return chunkBySize(events, (event) => event).map((chunk) => {
-    let from = 1;
-    const bodyFrom = chunk.map(({ body }) => (from += body.byteLength) - body.byteLength);
-    return EMIT({
+  return chunkBySize(events, (event) => event).map((chunk) =>
+    EMIT({
+      ...packEvents(chunk),
       transactionId,
-      sources: chunk.map(({ source }) => source),
-      eventIds: chunk.map(({ eventId }) => eventId),
-      types: chunk.map(({ type }) => type),
-      bodyHashes: chunk.map(({ bodyHash }) => bodyHash),
-      receivedAtMs: chunk.map(({ acceptedAtMs }) => acceptedAtMs),
-      headers: chunk.map(({ headers }) => JSON.stringify(headers)),
-      bodyFrom,
-      bodyLength: chunk.map(({ body }) => body.byteLength),
-      bodies: Buffer.concat(chunk.map(({ body }) => body)),
       afterMs: chunk.map(({ afterMs }) => afterMs),
       parentSources: chunk.map(({ parent }) => parent.source),
       parentIds: chunk.map(({ parent }) => parent.eventId),
       parentGenerations: chunk.map(({ parent }) => parent.generation),
-    });
-  });
+    }),
+  );
 }

@@ -1,12 +1,5 @@
-import {
-  isStorable,
-  type EnvelopedEvent,
-  type EventKey,
-  type EventLookup,
-  type IncomingEvent,
-} from "@millrace/core";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { COMMON_BODY, IS_COPY, isRepeatable, keptDigest, messageText } from "./same-message.ts";
+import { isStorable, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
+import { COMMON_BODY, IS_COPY, keptDigest, messageText } from "./same-message.ts";
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -101,10 +94,8 @@ stored AS (
   WHERE incoming.common_body IS NULL
 )`;
 
-export function packEvents(
-  ledger: Pick<LedgerContext, "bodyDedup">,
-  events: readonly (IncomingEvent | EnvelopedEvent)[],
-): Readonly<Record<string, unknown>> {
+/** The columns of events, by the names of parameters, with all bodies in one value. */
+export function packEvents(events: readonly EnvelopedEvent[]): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];
   const length: (number | null)[] = [];
@@ -128,7 +119,6 @@ export function packEvents(
     headers: events.map((event) => JSON.stringify(event.headers)),
     bodyFrom: from,
     bodyLength: length,
-    repeatable: events.map((event) => isRepeatable(ledger, event)),
     bodies: Buffer.concat(bodies),
   };
 }
@@ -139,7 +129,7 @@ const BYTES_MAX = 16 * 1024 * 1024;
 /** Of events that share a message, the first is in an earlier statement. */
 export function chunkEvents<Item>(
   items: readonly Item[],
-  eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,
+  eventOf: (item: Item) => EnvelopedEvent,
 ): Item[][] {
   const messages = new Set<string>();
   const repeats: Item[] = [];
@@ -156,7 +146,7 @@ export function chunkEvents<Item>(
 
 export function chunkBySize<Item>(
   items: readonly Item[],
-  eventOf: (item: Item) => IncomingEvent | EnvelopedEvent,
+  eventOf: (item: Item) => EnvelopedEvent,
 ): Item[][] {
   const chunks: Item[][] = [];
   let chunk: Item[] = [];

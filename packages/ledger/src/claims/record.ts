@@ -22,7 +22,7 @@ import {
 } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
-import { FIRST_OF_COPY, lockMessages } from "./same-message.ts";
+import { FIRST_OF_COPY, isRepeatable, lockMessages } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -243,7 +243,8 @@ async function runRecord(
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
   const events = jobs.map(({ event }) => event);
   const query = RECORD({
-    ...packEvents(ledger, events),
+    ...packEvents(events),
+    repeatable: events.map((event) => isRepeatable(ledger, event)),
     runs: jobs.map((job) => job.run),
     keysDays: ledger.keysDays,
     uncounted: jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0)),

@@ -17,7 +17,7 @@ import {
   rollback,
 } from "../connection/transaction.ts";
 import { emitStatements, type Emitted } from "./emit.ts";
-import { IS_PENDING } from "./event-batch.ts";
+import { IS_PENDING, packEvents } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { CAME_BEFORE, isRepeatable, keptDigest, lockMessages } from "./same-message.ts";
 import type { Guard } from "./guard.ts";
@@ -270,10 +270,6 @@ function completeStatements(
   }
   const fresh = runs.filter(isNew);
   const known = runs.filter((run) => !isNew(run));
-  let from = 1;
-  const bodyFrom = fresh.map(
-    ({ event }) => (from += event.body.byteLength) - event.body.byteLength,
-  );
   const events = fresh.map(({ event }) => event);
   return [
     { text: PLAN_BY_KEY },
@@ -282,19 +278,10 @@ function completeStatements(
       source: only?.event.source,
       transactionId,
       isGroup: runs.length > 1,
-      eventIds: events.map(({ eventId }) => eventId),
-      types: events.map(({ type }) => type),
-      bodyHashes: events.map(({ bodyHash }) => bodyHash),
-      unsigned: events.map(({ unsigned }) => unsigned),
-      digests: events.map(keptDigest),
-      receivedAtMs: events.map(({ acceptedAtMs }) => acceptedAtMs),
-      headers: events.map(({ headers }) => JSON.stringify(headers)),
-      bodyFrom,
-      bodyLength: events.map(({ body }) => body.byteLength),
-      bodies: Buffer.concat(events.map(({ body }) => body)),
+      ...packEvents(events),
+      repeatable: events.map((event) => isRepeatable(ledger, event)),
       outcomes: fresh.map(({ outcome }) => outcome),
       ranMs: fresh.map(({ ranMs }) => ranMs),
-      repeatable: events.map((event) => isRepeatable(ledger, event)),
       knownIds: known.map(({ event }) => event.eventId),
       knownAttempts: known.map(({ recorded }) => recorded),
       knownOutcomes: known.map(({ outcome }) => outcome),

@@ -16,7 +16,7 @@ import {
   NOTE_CONFLICT,
   packEvents,
 } from "../claims/event-batch.ts";
-import { lockMessages } from "../claims/same-message.ts";
+import { isRepeatable, lockMessages } from "../claims/same-message.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
 import { statement } from "../connection/statement.ts";
@@ -167,13 +167,10 @@ async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
+  const repeatable = events.map((event) => isRepeatable(ledger, event));
+  const query = ACCEPT({ ...packEvents(events), repeatable });
   const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(
-      ledger.pool,
-      ACCEPT(packEvents(ledger, events)),
-      ledger.prepared,
-      lockMessages(ledger, events),
-    ),
+    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
   );
   const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
   const results = new Map<IncomingEvent, StoreResult>();
