@@ -4,7 +4,6 @@ import {
   unlessAborted,
   type CallContext,
   type EventJob,
-  type EventKey,
   type Handler,
   type LazySignal,
   type Once,
@@ -14,7 +13,6 @@ import type { BegunEvent, Ledger } from "@millrace/ledger";
 import {
   attemptRecorded,
   runInTime,
-  type AttemptConditions,
   type AttemptDeps,
   type AttemptEnd,
   type Called,
@@ -51,14 +49,13 @@ interface CallsDeps extends AttemptDeps {
 export async function callThenWrite(
   job: EventJob,
   claim: ClaimedAttempt,
-  { release, ...conditions }: AttemptConditions & { readonly release: Release },
+  { stop, release }: { readonly stop: StopSignal; readonly release: Release },
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
-  const calls = await makeCalls(job, claim, conditions, deps);
+  const calls = await makeCalls(job, claim, stop, deps);
   if (calls.kind !== "called") return calls;
   release();
   // A worker that drains does not hand it back: it has begun.
-  const { stop } = conditions;
   const releaseSlot = await deps.slots.acquire(job.event.source, stop);
   if (releaseSlot === undefined) {
     return { kind: "failed", ...failedBy(stop.reason, stop.reason), ranMs: calls.ranMs };
@@ -73,13 +70,20 @@ export async function callThenWrite(
 async function makeCalls(
   job: EventJob,
   claim: ClaimedAttempt,
-  conditions: AttemptConditions,
+  stop: StopSignal,
   deps: CallsDeps,
 ): Promise<CallsOrEnd> {
+  const { attempt } = claim;
+  const log = new AttemptLog(deps.openLog, [keyOf(job.event)], attempt);
   try {
-    return await new CallsRun(job, claim, conditions, deps).make();
+    const begun = await readBegun(job, claim, deps);
+    if (begun === undefined) return { kind: "busy" };
+    const end = await callAll({ job, attempt, stop, log }, begun, deps);
+    return end.kind === "failed" ? { ...end, log } : end;
   } catch (error) {
     return { kind: "failed", ...failedBy(error) };
+  } finally {
+    log.end();
   }
 }
 
@@ -108,120 +112,81 @@ const hasWrite = ({ handler }: PlannedHandler) => handler.write !== undefined;
 
 const NO_STEPS: BegunEvent["steps"] = new Map();
 
-class CallsRun {
-  readonly #job: EventJob;
-  readonly #claim: ClaimedAttempt;
-  readonly #conditions: AttemptConditions;
-  readonly #deps: CallsDeps;
-  readonly #key: EventKey;
-  readonly #log: AttemptLog;
-  #ranMs: number | undefined;
+/** The event as the ledger has it: of a new event, as this job's record wrote it. */
+async function readBegun(
+  { event }: EventJob,
+  { attempt, isNew }: ClaimedAttempt,
+  { ledger }: CallsDeps,
+): Promise<BegunEvent | undefined> {
+  const { headers, body } = event;
+  if (isNew !== true || body === undefined) return await ledger.readBegun(keyOf(event), attempt);
+  return { content: { headers, body }, steps: NO_STEPS };
+}
 
-  constructor(
-    job: EventJob,
-    claim: ClaimedAttempt,
-    conditions: AttemptConditions,
-    deps: CallsDeps,
-  ) {
-    this.#job = job;
-    this.#claim = claim;
-    this.#conditions = conditions;
-    this.#deps = deps;
-    this.#key = keyOf(job.event);
-    this.#log = new AttemptLog(deps.openLog, [this.#key], claim.attempt);
-  }
+interface CallsRun {
+  readonly job: EventJob;
+  readonly attempt: number;
+  readonly stop: StopSignal;
+  readonly log: AttemptLog;
+}
 
-  async make(): Promise<CallsOrEnd> {
-    const event = await this.#read();
-    if (event === undefined) return { kind: "busy" };
-    try {
-      const end = await this.#callAll(event);
-      return end.kind === "failed" ? { ...end, log: this.#log } : end;
-    } finally {
-      this.#log.end();
-    }
-  }
-
-  /** The event as the ledger has it: of a new event, as this job's record wrote it. */
-  async #read(): Promise<BegunEvent | undefined> {
-    const { headers, body } = this.#job.event;
-    const { attempt, isNew } = this.#claim;
-    if (isNew === true && body !== undefined) {
-      return { content: { headers, body }, steps: NO_STEPS };
-    }
-    return await this.#deps.ledger.readBegun(this.#key, attempt);
-  }
-
-  async #callAll({ content, steps: recorded }: BegunEvent): Promise<CallsOrEnd> {
-    const job = this.#job;
-    const deps = this.#deps;
-    const { attempt } = this.#claim;
-    const planned = await this.#runInTime(undefined, () =>
-      deps.handlers.plan(job.event, attempt, content),
-    );
-    if (planned.kind === "failed") return planned;
-    const plan = planned.value;
-    const { idempotencyKey } = deps.handlers.eventOf(job.event, attempt, content);
-    const steps = new Steps({
-      ...{ recorded, idempotencyKey, record: (step) => this.#record(step) },
-      isStopped: () => job.signal.aborted,
-    });
-    const results = new Map<Handler, unknown>();
-    for (const { handler, payload } of plan) {
-      const { call, timeoutMs } = handler;
-      if (call === undefined) continue;
-      const event = deps.handlers.eventOf(job.event, attempt, content, payload);
-      failpoint("worker.before_call");
-      if (job.signal.aborted) return { kind: "busy", ranMs: this.#ranMs };
-      const end = await this.#runInTime(timeoutMs, async (signal) => {
-        const { once, close, end: endSteps } = steps.ofCall(signal);
-        let result: unknown;
-        try {
-          result = await call(event, callContext(once, signal, this.#log));
-        } finally {
-          close();
-        }
-        await endSteps();
-        return result;
-      });
-      // A later attempt has the event, even if the call caught the error.
-      if (steps.isLost) return { kind: "busy", ranMs: this.#ranMs };
-      if (end.kind === "failed") return end;
-      results.set(handler, end.value);
-    }
-    failpoint("worker.called");
-    return {
-      kind: "called",
-      ranMs: this.#ranMs,
-      called: { content, plan, results, log: this.#log },
-    };
-  }
-
+async function callAll(
+  { job, attempt, stop, log }: CallsRun,
+  { content, steps: recorded }: BegunEvent,
+  deps: CallsDeps,
+): Promise<CallsOrEnd> {
+  const { handlers, ledger, database } = deps;
+  const { event } = job;
+  let ranMs: number | undefined;
   /** Runs a plan or a call within its time. The `ranMs` of each result is the sum so far. */
-  async #runInTime<Value>(
-    timeoutMs: number | undefined,
+  const inTime = async <Value>(
+    timeoutMs: number,
     run: (signal: LazySignal) => Promise<Value>,
-  ): Promise<TimedResult<Value>> {
-    const deps = this.#deps;
-    const limit = {
-      ...{ job: this.#job, attempt: this.#claim.attempt, stop: this.#conditions.stop },
-      timeoutMs: timeoutMs ?? deps.handlerTimeoutMs,
-    };
-    const end = await runInTime(limit, deps, (watch, signal) =>
+  ): Promise<TimedResult<Value>> => {
+    const end = await runInTime({ job, attempt, stop, timeoutMs }, deps, (watch, signal) =>
       unlessAborted(
         signal,
         watch.run(() => run(signal)),
       ),
     );
-    this.#ranMs = (this.#ranMs ?? 0) + (end.ranMs ?? 0);
-    return { ...end, ranMs: this.#ranMs };
+    ranMs = (ranMs ?? 0) + (end.ranMs ?? 0);
+    return { ...end, ranMs };
+  };
+  const planned = await inTime(deps.handlerTimeoutMs, () => handlers.plan(event, attempt, content));
+  if (planned.kind === "failed") return planned;
+  const plan = planned.value;
+  const { idempotencyKey } = handlers.eventOf(event, attempt, content);
+  const steps = new Steps({
+    recorded,
+    idempotencyKey,
+    record: (step) => database.retry(() => ledger.recordStep(keyOf(event), attempt, step), stop),
+    isStopped: () => job.signal.aborted,
+  });
+  const results = new Map<Handler, unknown>();
+  for (const { handler, payload } of plan) {
+    const { call, timeoutMs = deps.handlerTimeoutMs } = handler;
+    if (call === undefined) continue;
+    const webhookEvent = handlers.eventOf(event, attempt, content, payload);
+    failpoint("worker.before_call");
+    if (job.signal.aborted) return { kind: "busy", ranMs };
+    const end = await inTime(timeoutMs, async (signal) => {
+      const { once, close, end: endSteps } = steps.ofCall(signal);
+      let result: unknown;
+      try {
+        result = await call(webhookEvent, callContext(once, signal, log));
+      } finally {
+        close();
+      }
+      await endSteps();
+      return result;
+    });
+    // A later attempt has the event, even if the call caught the error.
+    if (steps.isLost) return { kind: "busy", ranMs };
+    if (end.kind === "failed") return end;
+    results.set(handler, end.value);
   }
-
-  async #record(step: Parameters<CallsDeps["ledger"]["recordStep"]>[2]) {
-    const { ledger, database } = this.#deps;
-    const record = () => ledger.recordStep(this.#key, this.#claim.attempt, step);
-    return await database.retry(record, this.#conditions.stop);
-  }
+  failpoint("worker.called");
+  return { kind: "called", ranMs, called: { content, plan, results, log } };
 }
 
 function callContext(once: Once, signal: LazySignal, log: AttemptLog): CallContext {
