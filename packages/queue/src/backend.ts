@@ -102,21 +102,3 @@ export interface Backend {
   pressure(queues: ReadonlyMap<string, Queue>): Promise<PressureReading>;
   close(): Promise<void>;
 }
-
-export type QueueQueries = Pick<
-  Backend,
-  | "snapshots"
-  | "waiting"
-  | "finished"
-  | "forgetStalls"
-  | "uncountCompleted"
-  | "counts"
-  | "pressure"
-  | "epochs"
-  | "writeEpoch"
-  | "ledgerMarks"
-  | "writeLedgerMark"
-  | "forgotten"
-  | "readMark"
-  | "takeMark"
->;

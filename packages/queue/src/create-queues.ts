@@ -12,7 +12,7 @@ import {
 import type { Queue } from "bullmq";
 import type { Backend, QueueServer, AddOptions, NewJob, ReplicaWait } from "./backend.ts";
 import { createInspection } from "./inspect.ts";
-import { queueName, jobId } from "./names.ts";
+import { queueName, jobId } from "./jobs.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createPressureGauge } from "./pressure.ts";
 import type { Queues, Workers } from "./queues.ts";

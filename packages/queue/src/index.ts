@@ -5,7 +5,7 @@
  * to run again: create-queues.ts adds it; BullMQ passes it to process-job.ts, which checks it,
  * calls `run` (the processor) and returns its JobResult in BullMQ's terms. BullMQ never ends a job
  * by a count of its own.
- * - Dedup: the job id (names.ts). It is a hint, because a queue forgets; the ledger's primary key
+ * - Dedup: the job id (jobs.ts). It is a hint, because a queue forgets; the ledger's primary key
  * is the fence.
  * - Deadlines: `enqueue` has `enqueueTimeoutMs` (create-queues.ts); `ping` one second. Any other
  * command has 200 ms more on Redis (redis-clients.ts), 30 seconds on Postgres (postgres-pool.ts).
@@ -27,7 +27,7 @@ export { isDiskSlow } from "./redis-durability.ts";
 export { isRedisOnThisMachine } from "./redis-address.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./postgres-backend.ts";
 export { createRedisQueues, type RedisQueuesOptions } from "./redis-backend.ts";
-export { jobId, queueName } from "./names.ts";
+export { jobId, queueName } from "./jobs.ts";
 export type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { createQueueLimits } from "./pressure.ts";

@@ -1,7 +1,7 @@
 import { isMillraceError, readEnvelope, type EventKey, type ReadEnvelope } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
 import type { Backend, FinishedSnapshot, JobSnapshot, WaitingSnapshot } from "./backend.ts";
-import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./names.ts";
+import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./jobs.ts";
 import type {
   FinishedFrom,
   FinishedJob,
@@ -13,35 +13,13 @@ import type {
   Queues,
 } from "./queues.ts";
 
-type Inspection = Pick<
-  Queues,
-  | "findJob"
-  | "waitingJobs"
-  | "retryJob"
-  | "rerunJob"
-  | "removeJob"
-  | "pause"
-  | "resume"
-  | "counts"
-  | "jobStatuses"
-  | "finishedJobs"
-  | "epochs"
-  | "writeEpoch"
-  | "ledgerMarks"
-  | "writeLedgerMark"
-  | "forgotten"
-  | "readMark"
-  | "takeMark"
-  | "removeCompleted"
->;
-
 /** Jobs in one read, so that the server serves other clients in between. */
 const PAGE_MAX = 500;
 
 /** Jobs that are removed in one call: some milliseconds. */
 const REMOVED_MAX = 250;
 
-export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>): Inspection {
+export function createInspection(backend: Backend, queues: ReadonlyMap<string, Queue>) {
   const queueOf = (source: string): Queue => {
     const queue = queues.get(source);
     if (queue === undefined) throw new Error(`Cannot find the queue: no source "${source}"`);
@@ -103,7 +81,7 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     forgotten: (source, sinceMs) => backend.forgotten(queueOf(source), sinceMs),
     readMark: async (source) => await backend.readMark?.(queueOf(source)),
     takeMark: async (source, claim) => await backend.takeMark?.(queueOf(source), claim),
-  };
+  } satisfies Partial<Queues>;
 }
 
 async function removeOld(

@@ -1,6 +1,6 @@
 import type { Queue } from "bullmq";
 import type pg from "pg";
-import type { QueueQueries, JobSnapshot } from "./backend.ts";
+import type { Backend, JobSnapshot } from "./backend.ts";
 import type { JobCounts, SourcePressure } from "./queues.ts";
 
 const COLUMNS = `id, state::text, added_at_ms, finished_at_ms, attempts_made, failed_reason`;
@@ -15,7 +15,7 @@ const FINISHED = `
 
 const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2`;
 
-export function createPostgresQueries(pool: pg.Pool): QueueQueries {
+export function createPostgresQueries(pool: pg.Pool) {
   return {
     snapshots: async (queue, ids) => {
       const { rows } = await pool.query<JobRow>(SNAPSHOTS, [queue.name, ids]);
@@ -47,7 +47,7 @@ export function createPostgresQueries(pool: pg.Pool): QueueQueries {
     ledgerMarks: async () => new Map(),
     writeLedgerMark: async () => {},
     forgotten: async () => ({ count: 0, tillMs: Date.now() }),
-  };
+  } satisfies Partial<Backend>;
 }
 
 interface JobRow {

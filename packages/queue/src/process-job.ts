@@ -13,8 +13,7 @@ import {
   type StopSignal,
 } from "@millrace/core";
 import { UnrecoverableError, type Job } from "bullmq";
-import { JOB_OPTIONS } from "./job-options.ts";
-import { addedAt, isForeign, jobId, keepingName, runName } from "./names.ts";
+import { JOB_OPTIONS, addedAt, isForeign, jobId, keepingName, runName } from "./jobs.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import type { JobOwner } from "./queue-owner.ts";
 import type { WorkOptions } from "./queues.ts";

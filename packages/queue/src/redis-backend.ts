@@ -3,12 +3,11 @@ import type { QueueKeys } from "@millrace/core";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Backend, QueueServer } from "./backend.ts";
-import { makeReadable } from "./bullmq-patches/readable-jobs.ts";
 import { createRedisAdd } from "./bullmq-patches/redis-add.ts";
-import { finishTogether } from "./bullmq-patches/redis-finish.ts";
 import { defineFetching } from "./bullmq-patches/redis-script.ts";
+import { patchWorker } from "./bullmq-patches/redis-worker.ts";
 import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
-import { STREAMS } from "./job-options.ts";
+import { STREAMS } from "./jobs.ts";
 import { createErrorReporter, type Notify } from "./notices.ts";
 import type { QueueRole, Queues } from "./queues.ts";
 import type { JobOwner } from "./queue-owner.ts";
@@ -82,7 +81,7 @@ function createRedisBackend(
       const connection = clients.worker();
       defineFetching(connection);
       const worker = new Worker(name, processor, { ...options, ...named, connection });
-      return makeReadable(finishTogether(worker, connection), connection);
+      return patchWorker(worker, connection);
     },
     add: createRedisAdd(producer, { keys, owner }, queries.snapshots),
     isPoison: (error) =>

@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type {
-  QueueQueries,
+  Backend,
   FinishedQuery,
   FinishedSnapshot,
   JobSnapshot,
@@ -14,7 +14,7 @@ import type { JobCounts } from "./queues.ts";
 import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
 import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
-export function createRedisQueries(client: Redis): QueueQueries {
+export function createRedisQueries(client: Redis) {
   return {
     snapshots: async (queue, ids) => {
       const found = (await SNAPSHOTS.run(client, [queue.toKey("")], ids)) as SnapshotAnswer[];
@@ -48,7 +48,7 @@ export function createRedisQueries(client: Redis): QueueQueries {
     forgotten: (queue, sinceMs) => countForgotten(client, queue, sinceMs),
     readMark: (queue) => readQueueMark(client, queue),
     takeMark: (queue, claim) => takeQueueMark(client, queue, claim),
-  };
+  } satisfies Partial<Backend>;
 }
 
 /** Bytes that are read of a job's id, reason, and identity; Millrace writes fewer. */

@@ -1,8 +1,16 @@
 import { MillraceError, readEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
 import type { Job, Worker, WorkerOptions } from "bullmq";
 import type { Backend } from "./backend.ts";
-import { completedToKeep, KEEP_COMPLETED_BYTES, KEEP_COMPLETED_MS } from "./job-options.ts";
-import { addedAt, endedRunName, isForeign, isJobOf, queueName } from "./names.ts";
+import {
+  completedToKeep,
+  KEEP_COMPLETED_BYTES,
+  KEEP_COMPLETED_MS,
+  addedAt,
+  endedRunName,
+  isForeign,
+  isJobOf,
+  queueName,
+} from "./jobs.ts";
 import type { Notify, ReportError } from "./notices.ts";
 import { createJobProcessor, retryDelay } from "./process-job.ts";
 import type { WorkOptions, Workers } from "./queues.ts";

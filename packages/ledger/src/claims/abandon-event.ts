@@ -7,11 +7,10 @@ import {
 } from "@millrace/core";
 import type pg from "pg";
 import { accept } from "../intake/accept.ts";
-import { COUNT_ERROR, groupValues } from "./count-error.ts";
+import { COUNT_ERROR, groupValues } from "./fail.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { recordWithoutBody } from "./lost-events.ts";
-import { restoreReplay } from "./lost-events.ts";
+import { recordWithoutBody, restoreReplay } from "./lost-events.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement, transaction, type Send } from "../connection/transaction.ts";
 

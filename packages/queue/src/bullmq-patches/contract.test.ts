@@ -55,6 +55,6 @@ test.each([
   ["trimEvents", "local function trimEvents(metaKey, eventStreamKey)"],
   ["removeJobsByMaxAge", "local function removeJobsByMaxAge(timestamp, maxAge, targetSet, prefix,"],
   ["removeJobsByMaxCount", "local function removeJobsByMaxCount(maxCount, targetSet, prefix)"],
-])("moveToFinished has %s, on which redis-finish.ts relies", (_title, text) => {
+])("moveToFinished has %s, on which redis-worker.ts relies", (_title, text) => {
   expect(scriptOf("moveToFinished", 14)).toContain(text);
 });

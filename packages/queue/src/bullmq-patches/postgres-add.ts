@@ -2,7 +2,7 @@ import { toEnvelope, type Envelope, type StoreResult } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type pg from "pg";
 import type { AddOptions, NewJob } from "../backend.ts";
-import { jobOptions } from "../job-options.ts";
+import { jobOptions } from "../jobs.ts";
 
 const KNOWN = `
   SELECT id, state = 'failed' AS failed, data ->> 'body_hash' AS body_hash

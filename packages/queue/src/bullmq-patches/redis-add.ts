@@ -1,7 +1,7 @@
 import { stringifyEnvelope, toEnvelope, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
-import { JOB_OPTIONS, jobOptions } from "../job-options.ts";
+import { JOB_OPTIONS, jobOptions } from "../jobs.ts";
 import { createRedisScript, replyError, requireKnownBullmq } from "./redis-script.ts";
 
 const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { completedToKeep } from "./job-options.ts";
+import { completedToKeep } from "./jobs.ts";
 
 const MIB = 1_048_576;
 

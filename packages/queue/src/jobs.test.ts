@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { QueueKeys } from "bullmq";
 import { describe, expect, it } from "vitest";
-import { jobId } from "./names.ts";
+import { jobId } from "./jobs.ts";
 
 const BULLMQ = dirname(fileURLToPath(import.meta.resolve("bullmq/package.json")));
 
