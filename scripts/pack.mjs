@@ -1,6 +1,7 @@
 // `npm run pack`: one publishable package of all workspaces, `dist/millrace`, and its tarball.
 // `--out <folder>` puts them elsewhere. decisions/020-one-npm-package.md says why it is made like
 // this.
+import { writeFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,6 +29,23 @@ if (!(await build(root))) process.exit(1);
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 const manifest = stagePackage(root, folder);
+
+// The packages of other people that it runs with, as CycloneDX. It names no time and no folder, so
+// that a package is the same each time.
+const listed = await runNpm(root, [
+  ...["sbom", "--sbom-format=cyclonedx", "--omit=dev", "--package-lock-only", "--loglevel=error"],
+  ...["--workspace=packages/millrace", "--workspace=apps/cli"],
+]);
+if (listed.code !== 0) {
+  console.error(`Cannot list the dependencies: ${listed.error?.message ?? listed.output}`);
+  process.exit(1);
+}
+const { metadata, serialNumber: _, ...bom } = JSON.parse(listed.output);
+const component = { type: "library", name: manifest.name, version: manifest.version };
+writeFileSync(
+  join(folder, "sbom.cdx.json"),
+  `${JSON.stringify({ ...bom, metadata: { tools: metadata.tools, component } }, null, 2)}\n`,
+);
 
 const { messages } = await publint({ pkgDir: folder, strict: true, pack: false });
 for (const message of messages) console.error(formatMessage(message, manifest));

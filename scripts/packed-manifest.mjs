@@ -33,7 +33,7 @@ export function packedManifest(root, workspaces) {
       ),
       "./package.json": "./package.json",
     },
-    files: ["lib", "infra"],
+    files: ["lib", "infra", "sbom.cdx.json"],
     dependencies: sorted([...needed.filter((entry) => !isPeer(entry)), ...types]),
     peerDependencies: sorted(needed.filter(isPeer)),
     optionalDependencies: sorted(needs(workspaces, "optionalDependencies")),

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cp, readdir } from "node:fs/promises";
+import { cp, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
@@ -65,6 +65,8 @@ describeOnRedis("what the Dockerfile's steps make", () => {
       );
     expect(strangers).toEqual([]);
     expect(files).toContain("node_modules/bullmq/package.json");
+    const bom = JSON.parse(await readFile(join(image.folder, "sbom.cdx.json"), "utf8"));
+    expect(bom.components.map(({ name }: { name: string }) => name)).toContain("bullmq");
   });
 
   test(

@@ -15,6 +15,7 @@ beforeAll(async () => {
 
 test("its form is right", () => {
   expect(validate(text)).toEqual([]);
+  expect(text).toMatch(/^ARG NODE_IMAGE=node:[\w.-]+@sha256:[0-9a-f]{64}$/m);
 });
 
 test("the context has the manifest of every workspace, or npm ci would refuse the lockfile", async () => {

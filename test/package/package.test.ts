@@ -38,6 +38,17 @@ describe("the package", { timeout: 300_000 }, () => {
       code.map((path) => readFile(join(project.folder, "node_modules/millrace", path), "utf8")),
     );
     expect(code.filter((_, index) => texts[index]?.includes('"@millrace/'))).toEqual([]);
+    const [bom, manifest] = await Promise.all(
+      ["sbom.cdx.json", "package.json"].map((path) =>
+        readFile(join(project.folder, "node_modules/millrace", path), "utf8").then(JSON.parse),
+      ),
+    );
+    const listed = bom.components.map(({ purl }: { purl: string }) => purl);
+    const wanted = Object.entries(manifest.dependencies).map(
+      ([name, at]) => `pkg:npm/${name}@${at}`,
+    );
+    expect(wanted.length).toBeGreaterThan(10);
+    expect(listed.map(decodeURIComponent)).toEqual(expect.arrayContaining(wanted));
   });
 
   test("shows a sentence for every setting in the editor", async () => {
