@@ -7,6 +7,7 @@ class WatchedPromise<Value> extends Promise<Value> {
   }
   isAwaited = false;
 
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise: `await` calls this
   override then: Promise<Value>["then"] = (...handlers) => {
     this.isAwaited = true;
     return super.then(...handlers);

@@ -135,7 +135,8 @@ const variablesSchema = environmentSchema
   )
   .refine(
     ({ DATABASE_PASSWORD_COMMAND, ...urls }) =>
-      DATABASE_PASSWORD_COMMAND === undefined || DATABASES.some((name) => needsPassword(urls[name])),
+      DATABASE_PASSWORD_COMMAND === undefined ||
+      DATABASES.some((name) => needsPassword(urls[name])),
     {
       path: ["DATABASE_PASSWORD_COMMAND"],
       message: "needs a DATABASE_URL without a password",
@@ -147,9 +148,9 @@ const variablesSchema = environmentSchema
     const urls: Partial<Environment> = {};
     if (REDIS_URL && file) urls.REDIS_URL = withParameter(REDIS_URL, "sslrootcert", file);
     for (const name of DATABASES) {
-      const url = given[name];
-      const isAsked = url?.includes(`${COMMAND_PARAMETER}=`) === false && needsPassword(url);
-      if (command && isAsked) urls[name] = withParameter(url, COMMAND_PARAMETER, command);
+      const text = given[name];
+      const isAsked = text?.includes(`${COMMAND_PARAMETER}=`) === false && needsPassword(text);
+      if (command && isAsked) urls[name] = withParameter(text, COMMAND_PARAMETER, command);
     }
     return { ...given, ...urls };
   });

@@ -1,6 +1,7 @@
 /**
  * The text of a list that is nearest to `text`, by the fewest characters to change; undefined when
- * that is more than `changesMax`, by default a third of them. A `text` that ends with `*` is compared with beginnings.
+ * that is more than `changesMax`, by default a third of them. A `text` that ends with `*` is
+ * compared with beginnings.
  */
 export function nearest(
   text: string,

@@ -175,11 +175,9 @@ export interface IngressOptions {
   answerTimeoutMs?: number | undefined;
   /**
    * Bytes of request bodies held at once, by all adapters of a receiver together; further requests
-   * get
-   * 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth to
-   *   smaller
-   * ones. It counts the buffers of bodies only: the process uses more memory than that. At least
-   * 65,536. Default: 64 MiB.
+   * get 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth
+   * to smaller ones. It counts the buffers of bodies only: the process uses more memory than that. At
+   * least 65,536. Default: 64 MiB.
    */
   inFlightBytesMax?: number | undefined;
   /**

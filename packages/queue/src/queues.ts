@@ -37,8 +37,8 @@ export interface Queues {
   work(options: WorkOptions): Workers;
   findJob(key: EventKey): Promise<FoundJob | undefined>;
   /**
-   * The newest jobs that wait, up to `limit`, as far as the first 4 kB of each tell. None on
-   * Postgres, where the ledger has each event before its job.
+   * The newest jobs that wait, up to `limit`, read from the first 4 kB of each. None on Postgres,
+   * where the ledger has each event before its job.
    */
   waitingJobs(source: string, query: WaitingQuery): Promise<WaitingJobs>;
   /** Moves a failed job back to those that wait; its next run has another name. */

@@ -27,7 +27,7 @@ function placeOfImport(error: Error & { requireStack?: readonly string[] }): str
   return after === undefined ? importer : `${importer}:${before.split("\n").length}`;
 }
 
-/** The place in a line of a stack, if it is in the user's own code. */
+/** The file and line in a line of a stack, if it is in the user's own code. */
 function placeIn(line: string): readonly string[] {
   const [, url = ""] = /^(?:\s+at .*?\(?)?((?:file:\/\/)?\/[^()]*:\d+)\)?$/.exec(line) ?? [];
   const place = url.replace(/^file:\/\//, "");

@@ -1,4 +1,3 @@
-/// <reference path="./bullmq-files.d.ts" />
 import { createHash } from "node:crypto";
 import { moveToActive } from "bullmq/dist/cjs/scripts/moveToActive-11.js";
 import { moveToDelayed } from "bullmq/dist/cjs/scripts/moveToDelayed-11.js";
