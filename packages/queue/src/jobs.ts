@@ -89,8 +89,8 @@ export const JOB_OPTIONS = {
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
-export function jobOptions(jobId: string, delayMs: number): JobsOptions {
-  return { ...JOB_OPTIONS, jobId, ...(delayMs > 0 && { delay: delayMs }) };
+export function jobOptions(id: string, delayMs: number): JobsOptions {
+  return { ...JOB_OPTIONS, jobId: id, ...(delayMs > 0 && { delay: delayMs }) };
 }
 
 export const KEEP_COMPLETED_MS = 600_000;
