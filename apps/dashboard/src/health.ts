@@ -28,7 +28,6 @@ const SENDERS_TTL = { ttlMinMs: 5_000, timesTaken: 20 };
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
 /** Besides the minute that runs. */
 const REFUSED_MINUTES = 5;
-const DAY_MINUTES = 24 * 60;
 const REASONS_MAX = 3;
 /** A first attempt should start sooner. */
 const WAIT_MS_MAX = 5 * 60_000;
@@ -41,10 +40,7 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const pingLedger = part(PING_TTL, () => ledger.reads.ping());
   const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
   const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
-  const findRefusals = part(READ_TTL, async () => ({
-    lately: await ledger.reads.findRefusals(REFUSED_MINUTES),
-    tooLarge: await ledger.reads.findRefusals(DAY_MINUTES, "body_too_large"),
-  }));
+  const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
   const readSenders = part(SENDERS_TTL, () => findSenders(ledger));
   const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
   const readQueues = part(READ_TTL, async () => {
@@ -89,6 +85,7 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
         judge("refused", "Refused deliveries not known", refusals, refused),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
         judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
+        judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),
         ...(onRedis ? [judge("signing", "Signing not known", identity, signing)] : []),
       ],
       open_errors: open.value?.errors ?? null,
@@ -234,28 +231,19 @@ function openRuns({ runs }: Found<"findOpen">): Verdict {
   return ["warn", text, details.join("; ")];
 }
 
-interface RefusalsRead {
-  readonly lately: Found<"findRefusals">;
-  /** Of a day: a sender gives up after a few answers of 413. */
-  readonly tooLarge: Found<"findRefusals">;
-}
-
-function refused({ lately, tooLarge }: RefusalsRead): Verdict {
+function refused(refusals: Found<"findRefusals">): Verdict {
   const span = `refused in the last ${REFUSED_MINUTES} min`;
   let total = 0;
-  for (const { deliveries } of lately) total += deliveries;
-  const limits = tooLarge.flatMap(({ source }) => (source === undefined ? [] : source));
-  const raise = listOf("answered 413 in a day, so raise bodyBytesMax of", limits);
-  if (total === 0) return [raise === undefined ? "ok" : "warn", `No delivery ${span}`, raise];
+  for (const { deliveries } of refusals) total += deliveries;
+  if (total === 0) return ["ok", `No delivery ${span}`];
   const noun = total === 1 ? "delivery" : "deliveries";
-  const reasons = lately.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {
+  const reasons = refusals.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {
     const from = source === undefined ? "" : `${source}: `;
     return `${from}${deliveries.toLocaleString("en-US")} ${code}`;
   });
-  const more = lately.length - reasons.length;
+  const more = refusals.length - reasons.length;
   if (more > 0) reasons.push(`${more} more reasons`);
-  const text = `${total.toLocaleString("en-US")} ${noun} ${span}`;
-  return ["warn", text, joined("; ", ...reasons, raise)];
+  return ["warn", `${total.toLocaleString("en-US")} ${noun} ${span}`, reasons.join("; ")];
 }
 
 const verdictOf = ({ text, fix }: SenderFinding): Verdict => [fix ? "warn" : "ok", text, fix];

@@ -106,6 +106,7 @@ const healthItem = z.strictObject({
     "refused",
     "ids",
     "copies",
+    "sizes",
     "signing",
   ]),
   level: z

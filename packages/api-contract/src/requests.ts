@@ -90,7 +90,7 @@ const number = z
   .transform(Number)
   .optional();
 
-/** `event_id` goes before the id of the path, where a client removes `.` and `..`. */
+/** `event_id` takes precedence over the id of the path, where clients remove `.` and `..`. */
 export const generationQuery = z.strictObject({
   generation: number,
   event_id: name(1_024).optional(),

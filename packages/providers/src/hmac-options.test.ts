@@ -36,7 +36,7 @@ test.each([
 
 test("one bad hmac() hides no other problem of a config", () => {
   const sources = {
-    acme: hmac({ ...base, id: "nowhere", message: "{id}" } as HmacOptions),
+    acme: hmac({ ...base, id: "nowhere", message: "{id}" }),
     bank: hmac({ ...base, idd: "x" } as HmacOptions),
   };
   const parse = () => parseConfig({ sources, worker: { concurrency: 0 } });

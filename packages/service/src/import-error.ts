@@ -8,18 +8,18 @@ const MILLRACE = fileURLToPath(new URL("../..", import.meta.url));
 
 /** An error of a user's module that was imported, with the file and line that it comes from. */
 export function importError(code: ErrorCode, problem: string, error: unknown): MillraceError {
-  const place = placeOf(error);
-  const where = place === undefined ? "" : ` (${place})`;
+  const position = positionOf(error);
+  const where = position === undefined ? "" : ` (${position})`;
   return new MillraceError(code, `${problem}: ${reasonOf(error)}${where}`, { cause: error });
 }
 
-function placeOf(error: unknown): string | undefined {
+function positionOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  return placeOfImport(error) ?? (error.stack ?? "").split("\n").flatMap(placeIn)[0];
+  return positionOfImport(error) ?? (error.stack ?? "").split("\n").flatMap(positionIn)[0];
 }
 
 /** The import of a module that is not there has no line in the stack. */
-function placeOfImport(error: Error & { requireStack?: readonly string[] }): string | undefined {
+function positionOfImport(error: Error & { requireStack?: readonly string[] }): string | undefined {
   const [importer] = error.requireStack ?? [];
   const [, name] = /^Cannot find (?:module|package) '([^']+)'/.exec(error.message) ?? [];
   if (importer === undefined || name === undefined) return importer;
@@ -27,10 +27,11 @@ function placeOfImport(error: Error & { requireStack?: readonly string[] }): str
   return after === undefined ? importer : `${importer}:${before.split("\n").length}`;
 }
 
-/** The file and line in a line of a stack, if it is in the user's own code. */
-function placeIn(line: string): readonly string[] {
+/** The position that a line of a stack names, if it is in the user's own code. */
+function positionIn(line: string): readonly string[] {
   const [, url = ""] = /^(?:\s+at .*?\(?)?((?:file:\/\/)?\/[^()]*:\d+)\)?$/.exec(line) ?? [];
-  const place = url.replace(/^file:\/\//, "");
-  const isOwn = place !== "" && !place.includes("/node_modules/") && !place.startsWith(MILLRACE);
-  return isOwn ? [place] : [];
+  const position = url.replace(/^file:\/\//, "");
+  const isOwn =
+    position !== "" && !position.includes("/node_modules/") && !position.startsWith(MILLRACE);
+  return isOwn ? [position] : [];
 }

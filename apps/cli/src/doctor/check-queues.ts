@@ -58,7 +58,7 @@ export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
   { name: "ids", run: async ({ ledger }) => reportOf((await findSenders(ledger)).ids) },
   { name: "copies", run: async ({ ledger }) => reportOf((await findSenders(ledger)).copies) },
-  { name: "sizes", run: checkSizes },
+  { name: "sizes", run: async ({ ledger }) => reportOf((await findSenders(ledger)).sizes) },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
@@ -197,19 +197,6 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
 
 const reportOf = ({ text, fix }: SenderFinding) =>
   fix === undefined ? ok(text) : note(printable(text), fix);
-
-const DAY_MINUTES = 24 * 60;
-
-/** No source has refused a body for its size: a sender gives up after a few answers of 413. */
-async function checkSizes({ ledger }: StoresOpened): Promise<Seen> {
-  const found = await ledger.reads.findRefusals(DAY_MINUTES, "body_too_large");
-  const sources = found.flatMap(({ source, deliveries }) =>
-    source === undefined ? [] : `${source} (${deliveries})`,
-  );
-  if (sources.length === 0) return ok("no source answered 413 in the last day");
-  const fix = "Set bodyBytesMax of the source to the largest body that its sender documents";
-  return note(`answered 413 body_too_large in the last day: ${sources.join(", ")}`, fix);
-}
 
 /** The ledger was last compared with these queues. */
 async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
