@@ -1,4 +1,4 @@
-import { openCommand, openWorker } from "@millrace/connect";
+import { openCommand } from "@millrace/connect";
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { on, standardWebhooks } from "millrace";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -59,20 +59,6 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
   ])("are refused without the file: %s", async (_, env) => {
     const stores = openCommand(readEnvironment(env()), parseConfig(config));
     await expect(stores.opened).rejects.toThrow(/certificate|self.signed|unable to verify/i);
-    await stores.close();
-  });
-
-  test("are refused with a file that is not there, by its name", async () => {
-    const environment = readEnvironment({
-      DATABASE_URL: stack.servers.databaseUrl,
-      REDIS_URL: redisUrl,
-      REDIS_CA_FILE: "/nowhere/ca.pem",
-    });
-    const stores = openWorker(environment, parseConfig(config));
-    await expect(stores.opened).rejects.toMatchObject({
-      code: "invalid_config",
-      message: expect.stringContaining("/nowhere/ca.pem"),
-    });
     await stores.close();
   });
 });
