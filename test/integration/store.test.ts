@@ -103,7 +103,7 @@ onOneBackend("the example store", (prepare) => {
     await send(...payment);
     await reaches("evt_pay_1", "completed");
     await send(...payment);
-    await send(...payment, "--duplicates", "9", "--concurrency", "10");
+    await send(...payment, "--duplicates", "9");
     expect(await rows("select * from store.payments where id = 'pay_1'")).toEqual([
       { id: "pay_1", user_id: "user_9", amount: "5000", status: "completed" },
     ]);

@@ -15,7 +15,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import { type CliContext, readSettings, type Settings } from "../context.ts";
 import { readDevelopmentSecrets, readRun } from "../data-folder.ts";
-import { duration, positiveNumber, wholeNumber, WAIT_MS } from "../parse-option.ts";
+import { duration, wholeNumber, WAIT_MS } from "../parse-option.ts";
 import {
   parseOverride,
   type Override,
@@ -25,7 +25,7 @@ import {
   identifiedAs,
 } from "../send/create-event.ts";
 import { createPoster } from "../send/post-delivery.ts";
-import { sendMany, sendOne } from "../send/send-many.ts";
+import { IN_FLIGHT, sendMany, sendOne } from "../send/send-many.ts";
 import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -36,7 +36,7 @@ It signs with the source's secret (STRIPE_WEBHOOK_SECRET), or the one that \`mil
 Examples:
   $ millrace send hookmesh user.created
   $ millrace send hookmesh user.created --wait  exits with 1 unless the event is completed
-  $ millrace send stripe payment_intent.succeeded --count 1000 --rate 200
+  $ millrace send stripe payment_intent.succeeded --count 1000
   $ millrace send hookmesh order.shipped --set payload.carrier=none
   $ millrace send github push --id 5d0b... --duplicates 9
   $ millrace send standard invoice.paid --data invoice.json
@@ -56,8 +56,6 @@ export function addCommands(program: Command, context: CliContext): void {
       wholeNumber({ min: 0, max: 100_000 }),
       0,
     )
-    .option("--rate <n>", "at most this many deliveries per second", positiveNumber)
-    .option("--concurrency <n>", "deliveries in flight", wholeNumber({ min: 1, max: 1_000 }), 20)
     .option("--data <file>", "file with the body, or - for standard input")
     .option("--set <field=value>", "set a field of the body (repeatable)", collectOverride)
     .option("--url <url>", "the ingress's URL (default: the running one)")
@@ -84,9 +82,7 @@ function collectOverride(text: string, earlier: readonly Override[] = []): Overr
 interface SendOptions {
   readonly id?: string;
   readonly count: number;
-  readonly rate?: number;
   readonly duplicates: number;
-  readonly concurrency: number;
   readonly data?: string;
   readonly set?: readonly Override[];
   readonly url?: string;
@@ -115,7 +111,7 @@ async function runSend(
     overrides: options.set ?? [],
   };
 
-  const poster = createPoster(url, options.concurrency);
+  const poster = createPoster(url, IN_FLIGHT);
   // A copy of an event is signed when it is sent, not when the first one was made.
   const sign = (event: SignRequest) => provider.sign({ ...event, nowMs: Date.now() });
   const deliver = (event: SignRequest) => poster.post(sign(event), event.body);
