@@ -59,7 +59,7 @@ test.each(WAYS)(
       status: "failed",
       attempts: 1,
       last_error:
-        "MillraceError: Cannot handle the event: its payload is not as the handler's schema says at order.cents, items[1].sku",
+        "MillraceError: Cannot handle the event: its payload is not as the handler's schema says at order.cents (expected number, got string), items[1].sku (expected string, got number)",
     });
     expect(runs).toBe(0);
   },

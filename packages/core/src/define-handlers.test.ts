@@ -6,7 +6,7 @@ import { defineConfig } from "./define-config.ts";
 import { defineHandlers } from "./define-handlers.ts";
 import { on, type WebhookEvent } from "./handler.ts";
 import type { Provider } from "./provider.ts";
-import type { ConfigInput, SourceDefinition } from "./settings.ts";
+import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settings.ts";
 
 // `npm run check` proves that the compiler refuses these, and test/package does in a project.
 
@@ -25,6 +25,7 @@ const config = defineConfig({
     pay: source<"intent.succeeded" | "intent.failed_late" | "refund/created", "data">(),
     shop: source<string, "payload">(),
     code: source<"push" | "pull_request_review", never>(),
+    mail: {} as InternalDefinition<"receipt" | "any", { receipt: { order: string }; any: unknown }>,
   },
   schema: { authors, books, booksRelations },
 });
@@ -134,4 +135,18 @@ test("a config of a type that says nothing allows every source and every type", 
     // @ts-expect-error it knows no tables
     await tx.query.books.findMany();
   });
+});
+
+test("emit takes the internal sources, their types, and what their schemas take", () => {
+  typedOn("shop", "*", async (_event, { emit }) => {
+    await emit("mail", "receipt", { order: "o1" }, { afterMs: 5 });
+    await emit("mail", "any", 7);
+    // @ts-expect-error a source with a URL
+    await emit("shop", "receipt", { order: "o1" });
+    // @ts-expect-error no such type
+    await emit("mail", "reciept", { order: "o1" });
+    // @ts-expect-error not as its schema says
+    await emit("mail", "receipt", { order: 1 });
+  });
+  on("shop", "*", async (_event, { emit }) => await emit("any", "thing", 1));
 });

@@ -1,5 +1,7 @@
 import {
   on,
+  type Emit,
+  type EmitOptions,
   type Handler,
   type HandlerFunction,
   type HandlerOptions,
@@ -8,7 +10,7 @@ import {
   type SetHandlerFunction,
   type TableSchema,
 } from "./handler.ts";
-import type { ConfigInput, SourceDefinition } from "./settings.ts";
+import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settings.ts";
 
 /**
  * Gives an `on` that knows a config: an unknown source, an unknown type, and a table that is not
@@ -34,7 +36,7 @@ export interface TypedOn<
     type:
       | EventTypes<Sources>[Known<Sources, Name>]
       | readonly EventTypes<Sources>[Known<Sources, Name>][],
-    run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
+    run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
   ): Handler;
   /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`. */
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload, Called = undefined>(
@@ -42,7 +44,7 @@ export interface TypedOn<
     type:
       | EventTypes<Sources>[Known<Sources, Name>]
       | readonly EventTypes<Sources>[Known<Sources, Name>][],
-    parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables>,
+    parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
   ): Handler;
   <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
     source: Name | readonly Name[],
@@ -53,6 +55,23 @@ export interface TypedOn<
     run: SetHandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
   ): Handler;
 }
+
+/** `emit` to the internal sources, with the data of their schemas. */
+type EmitTo<Sources> = string extends keyof Sources
+  ? Emit
+  : <Name extends InternalNames<Sources>, Type extends keyof PayloadsOf<Sources[Name]> & string>(
+      source: Name,
+      type: Type,
+      data: PayloadsOf<Sources[Name]>[Type],
+      options?: EmitOptions,
+    ) => Promise<void>;
+
+type InternalNames<Sources> = {
+  [Name in keyof Sources]: Sources[Name] extends InternalDefinition ? Name : never;
+}[keyof Sources];
+
+type PayloadsOf<Source> =
+  Source extends InternalDefinition<string, infer Payloads> ? Payloads : never;
 
 export type TablesOf<Config extends ConfigInput> =
   Config extends ConfigInput<Config["sources"], infer Tables> ? Tables : never;

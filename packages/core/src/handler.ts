@@ -57,11 +57,11 @@ export type HandlerTransaction<Tables extends TableSchema = TableSchema> = PgTra
 >;
 
 /** The argument of `write`, and of a handler that is a function. */
-export interface HandlerContext<Tables extends TableSchema = TableSchema> {
+export interface HandlerContext<Tables extends TableSchema = TableSchema, Emits = Emit> {
   readonly tx: HandlerTransaction<Tables>;
   /** Aborts when the handler's time is up, its claim is lost, or the worker closes. */
   readonly signal: AbortSignal;
-  readonly emit: Emit;
+  readonly emit: Emits;
   /** Writes lines with the event's source, id, generation, and attempt. */
   readonly log: HandlerLog;
 }
@@ -133,13 +133,18 @@ export type HandlerFunction<
   Payload = JsonPayload,
   Data = JsonPayload,
   Tables extends TableSchema = TableSchema,
-> = (event: WebhookEvent<Payload, Data>, context: HandlerContext<Tables>) => Promise<void> | void;
+  Emits = Emit,
+> = (
+  event: WebhookEvent<Payload, Data>,
+  context: HandlerContext<Tables, Emits>,
+) => Promise<void> | void;
 
 export interface HandlerParts<
   Payload = JsonPayload,
   Called = unknown,
   Data = JsonPayload,
   Tables extends TableSchema = TableSchema,
+  Emits = Emit,
 > {
   /**
    * Checks the payload, and types it: a schema of zod, valibot, arktype, or another library of the
@@ -163,7 +168,7 @@ export interface HandlerParts<
   write?:
     | ((
         event: WebhookEvent<Payload, Data>,
-        context: HandlerContext<Tables>,
+        context: HandlerContext<Tables, Emits>,
         called: Called,
       ) => Promise<void> | void)
     | undefined;
@@ -246,7 +251,7 @@ export function on(
   type: string | readonly string[],
   ...given: [HandlerFunction | HandlerParts] | [HandlerOptions, SetHandlerFunction]
 ): Handler {
-  const bound = { sources: listOf(source), types: listOf(type) };
+  const bound = { sources: listOf(source, "source"), types: listOf(type, "type") };
   const name = bound.sources.join(", ");
   const [first, runSet] = given;
   if (typeof first === "function") return { ...bound, write: first };
@@ -289,8 +294,12 @@ function bindParts(name: string, parts: HandlerParts): HandlerParts {
   return { schema, when, call, timeoutMs, write };
 }
 
-function listOf(names: string | readonly string[]): readonly string[] {
-  return typeof names === "string" ? [names] : [...names];
+function listOf(names: string | readonly string[], what: string): readonly string[] {
+  const list: unknown[] = Array.isArray(names) ? [...names] : [names];
+  if (list.every((name) => typeof name === "string" && name !== "")) return list as string[];
+  throw new TypeError(
+    `Cannot bind a handler: a ${what} must be a name. Write on("stripe", "invoice.paid", async (event, { tx }) => { ... })`,
+  );
 }
 
 function bindSet(

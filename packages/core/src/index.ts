@@ -98,11 +98,12 @@ export type {
   RateOptions,
   ReconcilerOptions,
   RetentionOptions,
+  InternalDefinition,
   SourceDefinition,
   SourceOptions,
   WorkerOptions,
 } from "./settings.ts";
 export * from "./deadline.ts";
-export { nearest } from "./nearest.ts";
+export { nearest, unknownKey } from "./nearest.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
 export * from "./payload.ts";

@@ -63,6 +63,16 @@ export interface SourceDefinition<Type extends string = string, DataField extend
   readonly options: SourceOptions<Type>;
 }
 
+/** What `internal()` returns. `Payloads` are the data of its event types, for `emit`. */
+export interface InternalDefinition<
+  Type extends string = string,
+  Payloads extends object = object,
+> extends SourceDefinition<Type, never> {
+  readonly provider: Provider<never> & { readonly isInternal: true };
+  /** For the compiler alone. */
+  readonly payloads?: Payloads;
+}
+
 /** Options of one source, as every provider's function takes them. */
 export interface SourceOptions<Type extends string = string> {
   /**

@@ -33,7 +33,7 @@ export function hmac<Type extends string = string>(
   options: HmacOptions & SourceOptions<Type>,
 ): SourceDefinition<NoInfer<Type>, never> {
   const policyKeys = Object.keys(sourceOptionsSchema.shape);
-  const entries = Object.entries(options);
+  const entries = Object.entries(options ?? {});
   const policy: SourceOptions<Type> = Object.fromEntries(
     entries.filter(([key]) => policyKeys.includes(key)),
   );

@@ -1,5 +1,6 @@
 import {
   MillraceError,
+  unknownKey,
   withUrl,
   type Config,
   type Handler,
@@ -19,7 +20,11 @@ export async function loadHandlers(config: Config): Promise<readonly Handler[]> 
     sources.some((name) => name !== "*" && !Object.hasOwn(config.sources, name)),
   );
   if (strangers.length > 0) {
-    const lines = strangers.map((handler) => `  ${nameOf(handler)}`);
+    const known = Object.keys(config.sources);
+    const lines = strangers.map((handler) => {
+      const name = handler.sources.find((one) => one !== "*" && !known.includes(one)) ?? "";
+      return `  ${nameOf(handler)}: no source ${unknownKey(name, known)}`;
+    });
     throw new MillraceError(
       "invalid_config",
       `Cannot use the handlers: no source of their name is configured:\n${lines.join("\n")}`,
@@ -89,7 +94,7 @@ async function evaluate(config: Config): Promise<HandlersModule> {
 }
 
 function listOf(module: HandlersModule): readonly Handler[] {
-  const list: unknown = "default" in module ? module.default : module;
+  const list: unknown = "default" in Object(module) ? Reflect.get(module, "default") : module;
   if (Array.isArray(list) && list.every(isHandler)) return list;
   throw new MillraceError(
     "handlers_not_loaded",

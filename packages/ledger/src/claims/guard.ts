@@ -2,6 +2,7 @@ import {
   AwaitedCalls,
   MillraceError,
   notAwaited,
+  unknownKey,
   type EmittedEvent,
   type HandlerTransaction,
 } from "@millrace/core";
@@ -262,6 +263,7 @@ class BuiltQueries extends PgDialect {
     const begin = tx.with.bind(tx);
     const refresh = tx.refreshMaterializedView.bind(tx);
     return Object.assign(this.#noteVerbs(tx), {
+      query: namedTables(tx.query),
       with: (...tables: Parameters<typeof begin>) => this.#noteVerbs(begin(...tables)),
       refreshMaterializedView: (view: Parameters<typeof refresh>[0]) =>
         this.#noteRaw(refresh(view)),
@@ -321,4 +323,19 @@ class BuiltQueries extends PgDialect {
     }
     if (this.#raw.size > 0) throw notAwaited(`a query of tx.execute ${NEVER_RUN}`);
   }
+}
+
+/** Says of a table that `tx.query` does not have why that is. */
+function namedTables(query: HandlerTransaction["query"]): HandlerTransaction["query"] {
+  return new Proxy(query, {
+    get: (tables, name) => {
+      if (typeof name === "symbol" || name in tables) return Reflect.get(tables, name);
+      const known = Object.keys(tables);
+      const why =
+        known.length === 0
+          ? "the config has no schema. Import your tables and add schema to defineConfig"
+          : `the config's schema has no table ${unknownKey(name, known)}`;
+      throw new TypeError(`Cannot read tx.query.${name}: ${why}`);
+    },
+  });
 }

@@ -6,6 +6,7 @@ import {
   isStorable,
   isStorableWithin,
   MillraceError,
+  nearest,
   type Emit,
   type EmitOptions,
   type EventKey,
@@ -101,11 +102,12 @@ function refuse(
 function requireSource(source: string, sources: InternalSources): { bodyBytesMax: number } {
   const known = sources.get(source);
   if (known !== undefined) return known;
-  const names = [...sources.keys()].join(", ");
+  const names = [...sources.keys()];
+  const meant = nearest(source, names);
   return refuse(
-    names === ""
+    names.length === 0
       ? "the config has no internal source"
-      : `it is not an internal source; the config has ${names}`,
+      : `it is not an internal source; ${meant === undefined ? `the config has ${names.join(", ")}` : `did you mean "${meant}"?`}`,
     source,
   );
 }

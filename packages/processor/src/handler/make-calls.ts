@@ -21,7 +21,8 @@ import {
 import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
 import { failedBy, type ClaimedAttempt } from "../job/retry-policy.ts";
-import type { PlannedHandler } from "./run-handlers.ts";
+import { withOtherPart } from "./other-part.ts";
+import { refuseReturned, type PlannedHandler } from "./run-handlers.ts";
 import type { Release, Slots } from "../job/slots.ts";
 import { Steps } from "./steps.ts";
 
@@ -178,6 +179,7 @@ async function callAll(
         close();
       }
       await endSteps();
+      refuseReturned(result);
       return result;
     });
     // A later attempt has the event, even if the call caught the error.
@@ -190,7 +192,7 @@ async function callAll(
 }
 
 function callContext(once: Once, signal: LazySignal, log: AttemptLog): CallContext {
-  return {
+  const context = {
     once,
     get signal() {
       return signal.signal;
@@ -199,4 +201,5 @@ function callContext(once: Once, signal: LazySignal, log: AttemptLog): CallConte
       return log.lines;
     },
   };
+  return withOtherPart(context, "call");
 }

@@ -20,6 +20,7 @@ import type { EmitTarget } from "@millrace/ledger";
 import { createEmit, emitNothing, type EmitParent, type InternalSources } from "./emit.ts";
 import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
+import { withOtherPart } from "./other-part.ts";
 
 export interface PlannedHandler {
   readonly handler: Handler;
@@ -132,7 +133,7 @@ export class Handlers {
 }
 
 /** @throws for an error that a handler returns: the event would complete. */
-function refuseReturned(returned: unknown): void {
+export function refuseReturned(returned: unknown): void {
   if (!(returned instanceof Error)) return;
   throw new TypeError(
     `Cannot complete the event: its handler returned a ${returned.name}. Write throw in place of return`,
@@ -221,7 +222,7 @@ export function createHandlerContext(
     readonly log: AttemptLog;
   },
 ): HandlerContext {
-  return {
+  const context = {
     tx,
     get signal() {
       return signal.signal;
@@ -233,6 +234,7 @@ export function createHandlerContext(
       return log.lines;
     },
   };
+  return withOtherPart(context, "write");
 }
 
 /** The context of a set-based handler that gets a single event: the same as with several. */
@@ -285,26 +287,45 @@ async function readBySchema(schema: Schema, body: Uint8Array): Promise<EventPayl
   }
   const result = await schema["~standard"].validate(parsed.value);
   if (result.issues === undefined) return { value: result.value };
-  const paths = result.issues.map(({ path }) => pathText(path ?? []));
-  throw mismatch(`its payload is not as the handler's schema says at ${listed(paths)}`);
+  const { value } = parsePayload(body) ?? parsed;
+  const faults = result.issues.map((issue) => {
+    const keys = (issue.path ?? []).map((one) => (typeof one === "object" ? one.key : one));
+    return `${pathText(keys)} (${expectedBy(issue)}got ${typeAt(value, keys)})`;
+  });
+  throw mismatch(`its payload is not as the handler's schema says at ${listed(faults)}`);
 }
 
 function mismatch(reason: string): MillraceError {
   return new MillraceError("payload_mismatch", `Cannot handle the event: ${reason}`);
 }
 
-type Path = readonly (PropertyKey | { readonly key: PropertyKey })[];
+/** The part of an issue that names a type, as zod, valibot, and arktype have it: no value. */
+function expectedBy(issue: object): string {
+  const { expected, code } = issue as { expected?: unknown; code?: unknown };
+  if (typeof expected === "string") return `expected ${cut(expected)}, `;
+  return typeof code === "string" ? `${cut(code)}, ` : "";
+}
+
+function typeAt(payload: unknown, keys: readonly PropertyKey[]): string {
+  const value = keys.reduce<unknown>((at, key) => Reflect.get(Object(at), key), payload);
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
 
 const PATHS_MAX = 10;
 const PATH_CHARS_MAX = 100;
 
-function pathText(path: Path): string {
-  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+function pathText(keys: readonly PropertyKey[]): string {
   const text = keys
     .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
     .join("")
     .replace(/^\./, "");
   if (text === "") return "the payload itself";
+  return cut(text);
+}
+
+function cut(text: string): string {
   return text.length > PATH_CHARS_MAX ? `${text.slice(0, PATH_CHARS_MAX)}...` : text;
 }
 
