@@ -151,7 +151,15 @@ async function expectInSight(element: Locator, page: Page): Promise<void> {
   expect(isOnTop).toBe(true);
 }
 
-const JOBS = { waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0, paused: false };
+const JOBS = {
+  waiting: 0,
+  active: 0,
+  delayed: 0,
+  completed: 0,
+  failed: 0,
+  removed: 0,
+  paused: false,
+};
 const QUIET: SourceStats = { pending: 0, completed: 9, failed: 0, queued: 0, jobs: JOBS };
 const LOUD: Readonly<Record<number, Partial<SourceStats>>> = {
   5: { failed: 2 },

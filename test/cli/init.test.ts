@@ -16,6 +16,9 @@ const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const EVERY_SENDER =
   "stripe,github,gitlab,shopify,slack,square,paddle,linear,twilio,sendgrid,discord,meta,zoom,svix,standard-webhooks,hook-mesh";
 
+/** In the order of the columns: the replay's row. */
+const REPLAYED = '"generation":1,"type":"payment_intent.succeeded","status":"completed"';
+
 let base: string;
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), "millrace-init-"));
@@ -48,10 +51,27 @@ test("what it writes runs as it stands: start, send, completed", { timeout: 180_
       .filter(Boolean)
       .map((line) => JSON.parse(line));
     expect(event).toMatchObject({ source: "stripe", status: "completed", outcome: "handled" });
+    await millrace(["replay", "stripe", id], { env });
+    await until(async () =>
+      (await millrace(["events", "--json"], { env })).stdout.includes(REPLAYED),
+    );
   } finally {
     started.signal("SIGTERM");
     await started.ended;
   }
+});
+
+test("its lint preset finds what is not awaited", async () => {
+  await millrace(["init", "lint"], { cwd: base });
+  const folder = join(base, "lint");
+  const lint = () => {
+    const bin = join(MODULES, ".bin/oxlint");
+    return spawnSync(bin, ["."], { cwd: folder, encoding: "utf8" });
+  };
+  expect(lint()).toMatchObject({ status: 0 });
+  const handlers = await readFile(join(folder, "handlers.ts"), "utf8");
+  await writeFile(join(folder, "handlers.ts"), handlers.replace("await tx", "tx"));
+  expect(lint().stdout).toContain("no-floating-promises");
 });
 
 test("every sender that it knows makes a project that loads", async () => {

@@ -12,6 +12,17 @@ import { PAGE_TESTS } from "./page-tests.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), "utf8");
 
+/** The example, whose own tests are run like those of a page. */
+async function store(): Promise<[string, string][]> {
+  const names = await readdir(join(ROOT, "examples/store"), { recursive: true });
+  const files = names.filter(
+    (name) => /\.(ts|sql)$/.test(name) && !name.startsWith("node_modules"),
+  );
+  return Promise.all(
+    files.map(async (name) => [`store/${name}`, await read(`examples/store/${name}`)] as const),
+  ) as Promise<[string, string][]>;
+}
+
 describe("the samples of the pages", () => {
   const pages = new Map<string, string>();
   let project: PageProject;
@@ -28,11 +39,13 @@ describe("the samples of the pages", () => {
         return [...samples].map(([name, sample]) => [`${folder}/${name}`, sample] as const);
       }),
     );
+    const replayed = ([name, text]: readonly [string, string]) =>
+      [name, text.replace('"millrace/testing"', '"../replayed.ts"')] as const;
     project = await createPageProject(
       new Map([
-        ...files,
-        ...Object.entries(PAGE_TESTS),
+        ...[...files, ...Object.entries(PAGE_TESTS), ...(await store())].map(replayed),
         ["with-prisma-or-kysely/generated/client.ts", client],
+        ["replayed.ts", await read("test/fixtures/pages/replayed.ts")],
       ]),
     );
   });

@@ -78,7 +78,7 @@ test("first attempts that share a transaction have the tables", async () => {
 });
 
 test("without tables in the config, a query of one says so", async () => {
-  const { process } = prepare(processors, (_event, { tx }) => void tx.query["books"]);
+  const { process } = prepare(processors, (_event, { tx }) => void Reflect.get(tx.query, "books"));
   expect(await process()).toMatchObject({
     message: expect.stringContaining("Cannot read tx.query.books: the config has no schema"),
   });

@@ -82,6 +82,23 @@ describeOnRedis("adding jobs", () => {
     }
   });
 
+  it("counts the jobs that other tools remove, and not what Millrace does to its own", async () => {
+    const removed = async () => (await on.queues.counts()).get("acme")?.removed;
+    const [first, second, third, later] = ["a_1", "a_2", "a_3", "a_4"].map((id) => event(id));
+    await on.client.lpush(`${PREFIX}wait`, "older_1", "older_2");
+    await on.queues.enqueue([first!, second!, third!]);
+    await on.queues.enqueue([second!, later!], { delaysMs: [0, 60_000] });
+    expect(await removed()).toBe(0);
+    await on.queues.removeJob(first!);
+    await on.queues.removeJob(later!);
+    expect(await removed()).toBe(0);
+    const queue = on.queues.queues.get("acme");
+    await queue?.remove("a_2");
+    expect(await removed()).toBe(1);
+    await queue?.drain();
+    expect(await removed()).toBe(4);
+  });
+
   it("sends the script again to a Redis that has forgotten it", async () => {
     expect(await on.queues.enqueue([event("evt_1")])).toEqual(["accepted"]);
     await on.client.script("FLUSH", "SYNC");

@@ -69,7 +69,7 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
   };
 }
 
-const JOB_STATES = ["waiting", "active", "delayed", "completed", "failed"] as const;
+const JOB_STATES = ["waiting", "active", "delayed", "completed", "failed", "removed"] as const;
 
 interface MetricsDeps {
   readonly readStats: Overviews["stats"];

@@ -7,6 +7,7 @@ const jobCounts = z.strictObject({
   delayed: count(),
   completed: count("Kept for `queue.keepCompletedMs`."),
   failed: count(),
+  removed: count("About how many tools other than Millrace have removed from a queue on Redis."),
   paused: z.boolean(),
 });
 

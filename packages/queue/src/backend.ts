@@ -85,6 +85,8 @@ export interface Backend {
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
+  /** Takes back a job that Millrace removes. Undefined on Postgres. */
+  uncountAdded?(queue: Queue): Promise<void>;
   uncountCompleted(queue: Queue, finishedAtMs: number): void;
   snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
   /** Undefined on Postgres, where the ledger has each event before its job. */

@@ -51,8 +51,14 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const result = await runAgain(backend, queueOf(key.source), key, "completed");
       return result === "not_in_state" ? "not_completed" : result;
     },
-    removeJob: async (key) =>
-      (await queueOf(key.source).remove(jobId(key.eventId, key.generation))) === 1,
+    removeJob: async (key) => {
+      const queue = queueOf(key.source);
+      const id = jobId(key.eventId, key.generation);
+      const isCounted = (await queue.getJobState(id)) === "completed";
+      const isRemoved = (await queue.remove(id)) === 1;
+      if (isRemoved && !isCounted) await backend.uncountAdded?.(queue);
+      return isRemoved;
+    },
     pause: (source) => queueOf(source).pause(),
     resume: (source) => queueOf(source).resume(),
     counts: () => backend.counts(queues),

@@ -103,6 +103,8 @@ function toCounts(queue: Queue, rows: readonly CountRow[]): JobCounts {
     delayed: of("delayed"),
     completed: of("completed"),
     failed: of("failed"),
+    // The ledger has each event, and the reconciler adds a job that is gone.
+    removed: 0,
     paused: of("paused") > 0,
   };
 }

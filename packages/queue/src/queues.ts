@@ -184,6 +184,8 @@ export interface JobCounts {
   readonly delayed: number;
   readonly completed: number;
   readonly failed: number;
+  /** About how many others have removed, on Redis. */
+  readonly removed: number;
   readonly paused: boolean;
 }
 

@@ -11,7 +11,12 @@ import { parseInfo } from "./redis-durability.ts";
 import { readQueueMark, takeQueueMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
 import type { JobCounts } from "./queues.ts";
-import { countCompleted, countForgotten } from "./bullmq-patches/redis-completions.ts";
+import {
+  countAdded,
+  countCompleted,
+  countForgotten,
+  countRemoved,
+} from "./bullmq-patches/redis-completions.ts";
 import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
 export function createRedisQueries(client: Redis) {
@@ -35,7 +40,8 @@ export function createRedisQueries(client: Redis) {
     uncountCompleted: (queue, finishedAtMs) => {
       countCompleted(client, queue.toKey(""), { atMs: finishedAtMs, jobs: -1 });
     },
-    counts: readCounts,
+    uncountAdded: (queue) => countAdded(client, queue, -1),
+    counts: (queues) => readCounts(client, queues),
     pressure: (queues) => readPressure(client, queues),
     epochs: (queues) => readEpochs(client, queues),
     writeEpoch: async (queue, epoch) => {
@@ -187,10 +193,13 @@ async function readFinished(
 
 /** One queue that Redis refuses does not hide the others. */
 async function readCounts(
+  client: Redis,
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, JobCounts>> {
   const sources = [...queues.keys()];
-  const read = await Promise.allSettled([...queues.values()].map(countJobs));
+  const read = await Promise.allSettled(
+    [...queues.values()].map((queue) => countJobs(client, queue)),
+  );
   const counts = new Map<string, JobCounts>();
   const reasons: unknown[] = [];
   read.forEach((answer, index) => {
@@ -201,10 +210,11 @@ async function readCounts(
   return counts;
 }
 
-async function countJobs(queue: Queue): Promise<JobCounts> {
-  const [counts, paused] = await Promise.all([
+async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
+  const [counts, paused, removed] = await Promise.all([
     queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
     queue.isPaused(),
+    countRemoved(client, queue),
   ]);
   const of = (state: string) => counts[state] ?? 0;
   return {
@@ -213,6 +223,7 @@ async function countJobs(queue: Queue): Promise<JobCounts> {
     delayed: of("delayed"),
     completed: of("completed"),
     failed: of("failed"),
+    removed,
     paused,
   };
 }

@@ -11,8 +11,8 @@ const KNOWN = Object.keys(STARTERS);
 const HALF = Math.ceil(KNOWN.length / 2);
 
 const INIT_HELP = `
-Writes millrace.config.ts, handlers.ts, a first migration, and .env.example, and adds secrets and data
-to .gitignore. Existing files are never overwritten.
+Writes millrace.config.ts, handlers.ts, a first migration, .env.example, and .oxlintrc.json, which
+finds a query that is not awaited; adds secrets and data to .gitignore. Overwrites no file.
 
 Senders: ${KNOWN.slice(0, HALF).join(", ")},
 ${KNOWN.slice(HALF).join(", ")}.
@@ -99,7 +99,7 @@ function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: Init
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
     // It is not in the registry yet: `npm run pack` in a clone writes the file.
     "npm install <path to millrace-0.1.0.tgz> drizzle-orm",
-    "npm install --save-dev typescript @types/node",
+    "npm install --save-dev typescript @types/node oxlint oxlint-tsgolint",
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
     ...(docker === true ? ["docker build -t webhooks ."] : []),

@@ -59,6 +59,7 @@ export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ids", run: async ({ ledger }) => reportOf((await findSenders(ledger)).ids) },
   { name: "copies", run: async ({ ledger }) => reportOf((await findSenders(ledger)).copies) },
   { name: "sizes", run: async ({ ledger }) => reportOf((await findSenders(ledger)).sizes) },
+  { name: "removed jobs", run: checkRemoved },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
@@ -197,6 +198,21 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
 
 const reportOf = ({ text, fix }: SenderFinding) =>
   fix === undefined ? ok(text) : note(printable(text), fix);
+
+/** Nobody has removed jobs with another tool. Twice, because a job may end in between. */
+async function checkRemoved({ queues }: StoresOpened): Promise<Seen | undefined> {
+  if (queues.backend !== "redis") return undefined;
+  const [first, second] = [await queues.counts(), await queues.counts()];
+  const found = [...first].flatMap(([source, { removed }]) => {
+    const count = Math.min(removed, second.get(source)?.removed ?? 0);
+    return count === 0 ? [] : [`${source} (about ${count})`];
+  });
+  if (found.length === 0) return ok("none that Millrace did not remove");
+  return note(
+    `removed by another tool than Millrace: ${found.join(", ")}`,
+    'With ack: "queue", events that no worker had recorded are lost: have them sent again',
+  );
+}
 
 /** The ledger was last compared with these queues. */
 async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {

@@ -58,6 +58,7 @@ export function projectFiles(sources: readonly string[]): Readonly<Record<string
     "handlers.ts": handlers(sources),
     "migrations/0001_deliveries.sql": MIGRATION,
     ".env.example": environment(sources),
+    ".oxlintrc.json": LINT,
   };
 }
 
@@ -75,6 +76,13 @@ export const TSCONFIG = `{
     "noEmit": true,
     "skipLibCheck": true
   }
+}
+`;
+
+/** Finds a query, step, or emit that is not awaited, in the editor too: drizzle's are thenables. */
+const LINT = `{
+  "options": { "typeAware": true },
+  "rules": { "typescript/no-floating-promises": ["error", { "checkThenables": true }] }
 }
 `;
 

@@ -2,6 +2,7 @@ import { stringifyEnvelope, toEnvelope, type StoreResult } from "@millrace/core"
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../jobs.ts";
+import { COUNT_ADDED, countAdded } from "./redis-completions.ts";
 import { createRedisScript, replyError, requireKnownBullmq } from "./redis-script.ts";
 
 const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];
@@ -48,6 +49,7 @@ export function createRedisAdd(
         return { name: event.type, data, opts: jobOptions(id, delayMs) };
       }),
     );
+    await countAdded(client, queue, known.filter((job) => job === undefined).length);
     return known.map((job) => (job === undefined ? "accepted" : (job.state ?? "duplicate")));
   };
 
@@ -80,7 +82,7 @@ const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }
  * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the two
  * parts of the options; then for each job its id, name, body hash and data.
  */
-const ADD = `
+const ADD = `${COUNT_ADDED}
 local wait, meta, counter, active, events, marker, failed, completed = unpack(KEYS)
 local prefix, timestamp, exact = ARGV[1], ARGV[2], ARGV[3] == "1"
 local call = redis.call
@@ -122,18 +124,19 @@ local function isPausedOrMaxed()
   return attributes[1] or attributes[2] and call("LLEN", active) >= tonumber(attributes[2])
 end
 
-local answers, jobs, isAdded = {}, 0, false
+local answers, jobs, added = {}, 0, 0
 for i = 6, #ARGV, 4 do
   local done, answer = pcall(add, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
   if not done then answer = type(answer) == "table" and answer.err or tostring(answer) end
   if not done and string.find(answer, "READONLY", 1, true) then return redis.error_reply(answer) end
-  isAdded = isAdded or answer == NEW
+  if answer == NEW then added = added + 1 end
   jobs = jobs + 1
   answers[jobs] = answer
 end
 -- BullMQ counts each call. Nothing of ours reads it, and a duplicate is one on a full Redis too.
 pcall(call, "INCRBY", counter, jobs)
 -- It wakes a worker that waits for a job.
-if isAdded and not isPausedOrMaxed() then call("ZADD", marker, 0, "0") end
+if added > 0 then pcall(countAdded, prefix, added) end
+if added > 0 and not isPausedOrMaxed() then call("ZADD", marker, 0, "0") end
 return answers
 `;

@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Forgotten } from "../queues.ts";
-import { unlessWrongType } from "./redis-script.ts";
+import { createRedisScript, unlessWrongType } from "./redis-script.ts";
 
 // The jobs that completed in each minute of the last week, in a hash for each hour:
 // `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes
@@ -15,9 +15,52 @@ const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
 /** The part of a hash's name between the queue's prefix and the hour. No job id has a colon. */
 const COMPLETED = "millrace:completed:";
 
+// A hash of its own has how many jobs were ever added and completed: `bull:millrace-acme:millrace:jobs`.
+// What is neither completed nor in the queue was removed by somebody else than Millrace.
+
+const EVER = "millrace:jobs";
+
+/**
+ * Lua: defines `countAdded(prefix, jobs)`; the count of an older queue begins with what it has.
+ */
+export const COUNT_ADDED = `
+local function sizeOfAll(prefix)
+  local sum = 0
+  for list, size in pairs({ wait = "LLEN", paused = "LLEN", active = "LLEN", prioritized = "ZCARD", delayed = "ZCARD", failed = "ZCARD" }) do
+    local length = redis.pcall(size, prefix .. list)
+    if type(length) == "number" then sum = sum + length end
+  end
+  return sum
+end
+local function countAdded(prefix, jobs)
+  local key = prefix .. "${EVER}"
+  local added, completed = unpack(redis.call("HMGET", key, "added", "completed"))
+  if not added then added = sizeOfAll(prefix) + (completed or 0) - jobs end
+  redis.call("HSET", key, "added", string.format("%d", added + jobs))
+end
+`;
+
+/** Counts jobs that BullMQ's own script added, or -1 for one that Millrace removed. */
+const COUNT_NOW = createRedisScript(`${COUNT_ADDED} countAdded(KEYS[1], tonumber(ARGV[1]))`);
+
+export async function countAdded(client: Redis, queue: Queue, jobs: number): Promise<void> {
+  await COUNT_NOW.run(client, [queue.toKey("")], [jobs]).catch(() => {});
+}
+
+const REMOVED = createRedisScript(`${COUNT_ADDED}
+local added, completed = unpack(redis.pcall("HMGET", KEYS[1] .. "${EVER}", "added", "completed"))
+return added and math.max(0, added - (completed or 0) - sizeOfAll(KEYS[1])) or 0
+`);
+
+/** About how many jobs were removed by other tools; jobs that these added count against it. */
+export async function countRemoved(client: Redis, queue: Queue): Promise<number> {
+  return (await REMOVED.run(client, [queue.toKey("")], [])) as number;
+}
+
 /** Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs. */
 export const COUNT_COMPLETED = `
 local function countCompleted(prefix, timestamp, jobs)
+  redis.call("HINCRBY", prefix .. "${EVER}", "completed", jobs)
   local minute = math.floor(timestamp / ${MINUTE_MS})
   local key = prefix .. "${COMPLETED}" .. string.format("%d", math.floor(minute / 60))
   if redis.call("HINCRBY", key, minute % 60, jobs) == jobs then
@@ -32,6 +75,7 @@ export function countCompleted(
   prefix: string,
   { atMs, jobs }: { readonly atMs: number; readonly jobs: number },
 ): void {
+  client.hincrby(`${prefix}${EVER}`, "completed", jobs).catch(() => {});
   const minute = Math.floor(atMs / MINUTE_MS);
   const key = `${prefix}${COMPLETED}${Math.floor(minute / 60)}`;
   const counted = client.hincrby(key, String(minute % 60), jobs);

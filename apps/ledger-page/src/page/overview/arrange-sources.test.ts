@@ -2,7 +2,15 @@ import type { SourceStats } from "@millrace/api-contract";
 import { expect, test } from "vitest";
 import { arrangeSources, nextOrder, type NamedSource, type Order } from "./arrange-sources.ts";
 
-const JOBS = { waiting: 0, active: 0, delayed: 0, completed: 0, failed: 0, paused: false };
+const JOBS = {
+  waiting: 0,
+  active: 0,
+  delayed: 0,
+  completed: 0,
+  failed: 0,
+  removed: 0,
+  paused: false,
+};
 const QUIET: SourceStats = { pending: 0, completed: 9, failed: 0, queued: 0, jobs: JOBS };
 
 const FORTY: readonly NamedSource[] = Array.from({ length: 40 }, (_, index) => [
