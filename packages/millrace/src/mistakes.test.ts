@@ -1,7 +1,20 @@
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { loadHandlers, resolveSecrets } from "@millrace/service";
 import { expect, test } from "vitest";
-import { hmac, hookMesh, internal, meta, on, RetryLater, square, stripe, twilio } from "./index.ts";
+import { z } from "zod";
+import {
+  defineConfig,
+  defineHandlers,
+  hmac,
+  hookMesh,
+  internal,
+  meta,
+  on,
+  RetryLater,
+  square,
+  stripe,
+  twilio,
+} from "./index.ts";
 
 // What an author writes by mistake, before an event comes: each says what to write. Those of a running
 // handler: test/testing/mistakes.test.ts.
@@ -116,4 +129,17 @@ const MISTAKES: readonly [what: string, make: () => unknown, says: RegExp][] = [
 test.each(MISTAKES)("a mistake says what to write: %s", async (_what, make, says) => {
   const making = async () => await make();
   await expect(making()).rejects.toThrow(says);
+});
+
+test("emit takes what the schemas of the internal sources take", () => {
+  const schemas = { receipt: z.object({ order: z.string() }) };
+  const typed = defineConfig({ sources: { acme: stripe(), mail: internal({ schemas }) } });
+  defineHandlers<typeof typed>()("acme", "*", async (_event, { emit }) => {
+    await emit("mail", "receipt", { order: "o1" });
+    // @ts-expect-error no such type
+    await emit("mail", "reciept", { order: "o1" });
+    // @ts-expect-error not as its schema says
+    await emit("mail", "receipt", { order: 1 });
+  });
+  expect(parseConfig(typed).sources["mail"]?.options.types).toEqual(["receipt"]);
 });

@@ -33,13 +33,12 @@ export interface FinishedSnapshot extends JobSnapshot {
 
 export interface WaitingSnapshots {
   readonly count: number;
-  readonly jobs: readonly WaitingSnapshot[];
-}
-
-export interface WaitingSnapshot extends Pick<JobSnapshot, "addedAtMs"> {
-  readonly id: string;
-  readonly state: "waiting" | "delayed";
-  readonly data: string;
+  readonly jobs: readonly {
+    readonly id: string;
+    readonly state: "waiting" | "delayed";
+    readonly addedAtMs: number;
+    readonly data: string;
+  }[];
 }
 
 export interface FinishedQuery {

@@ -1,6 +1,6 @@
 import { isMillraceError, readEnvelope, type EventKey, type ReadEnvelope } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
-import type { Backend, FinishedSnapshot, JobSnapshot, WaitingSnapshot } from "./backend.ts";
+import type { Backend, FinishedSnapshot, JobSnapshot, WaitingSnapshots } from "./backend.ts";
 import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./jobs.ts";
 import type {
   FinishedFrom,
@@ -149,7 +149,11 @@ function toUnreadable(id: string, state: string): FoundJob {
   return { ...UNBEGUN, ...nothing, jobId: id, state: stateOf(state), enqueuedAtMs: Date.now() };
 }
 
-function toWaiting(source: string, job: WaitingSnapshot, backend: Trusts): FoundJob {
+function toWaiting(
+  source: string,
+  job: WaitingSnapshots["jobs"][number],
+  backend: Trusts,
+): FoundJob {
   const { id, state, addedAtMs: timestamp, data } = job;
   const { event, mac } = readOwn(source, id, () => JSON.parse(data), backend);
   return { ...UNBEGUN, jobId: id, state, enqueuedAtMs: addedAt({ timestamp }), event, mac };
