@@ -49,7 +49,7 @@ const app = (before?: Middleware) => () => {
 const fast = (build: (made: FastifyInstance) => void) => async () => {
   let handler: RequestListener = () => {};
   const made = fastify({
-    serverFactory: (handle) => createServer((handler = handle as RequestListener)),
+    serverFactory: (handle) => createServer((handler = handle)),
   });
   build(made);
   const adapter = createNodeAdapter(receiver);
