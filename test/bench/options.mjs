@@ -15,7 +15,6 @@ const NUMBERS = {
 const list = (entries) => entries.map(([name, text]) => `  ${name.padEnd(20)} ${text}`).join("\n");
 
 const HELP = `Usage: npm run bench -- [part ...] [options]
-       npm run bench -- --pages <file ...>
 
 Measures Millrace next to the usual hand-written code, to other queues, and to ceilings, in turn, on a Redis
 and a Postgres of its own. Every event must have its effect, and have it once, or the round does not count.
@@ -35,7 +34,6 @@ Options
   --shape <shape>      what the handlers of "worker" do (default: insert), or "all":
 ${list(Object.entries(SHAPES).map(([name, { title }]) => [`  ${name}`, title]))}
   --json <file>        write every round there
-  --pages              measure nothing: from such files, write the tables in docs/performance.md and README.md
   -h, --help           this text
 
 Rates are this machine's while it does whatever else it does: read the ratios. CPU is the figure that holds on
@@ -50,14 +48,12 @@ export function readBenchOptions() {
       shape: { type: "string", default: "insert" },
       only: text,
       json: text,
-      pages: { type: "boolean", default: false },
     },
     HELP,
     findMistake,
     { words: true },
   );
-  const { words, pages, shape, only, json } = given;
-  if (pages) return { pages: words };
+  const { words, shape, only, json } = given;
   const numbers = Object.entries(NUMBERS).map(([name, value]) => [
     name,
     given[name] === undefined ? value : Number(given[name]),
@@ -66,8 +62,7 @@ export function readBenchOptions() {
   return { ...Object.fromEntries(numbers), parts, shape, only, json };
 }
 
-function findMistake({ words, pages, shape, only, ...given }) {
-  if (pages) return words.length === 0 ? "--pages takes files of --json" : undefined;
+function findMistake({ words, shape, only, ...given }) {
   const unknown = words.find((word) => !Object.hasOwn(PARTS, word));
   if (unknown !== undefined) return `There is no part "${unknown}"`;
   const isShape = shape === "all" || Object.hasOwn(SHAPES, shape);

@@ -49,31 +49,40 @@ function ratioOf(rounds, base, valueOf) {
   return spread(rounds.map((round, index) => valueOf(round) / valueOf(base[index])));
 }
 
+/** Prints a result as a table of Markdown, as docs/performance.md has it. */
 export function printTable(result) {
-  console.log(`\n${result.title}`);
-  console.table(
-    summarize(result).map((row) => ({
-      contender: row.name,
-      ...(row.rate && {
-        "events/s": rangeText(row.rate, 0),
-        "rate ratio": rangeText(row.rateRatio, 2),
-      }),
-      ...(row.cpu && { "CPU ratio": rangeText(row.cpuRatio, 2), "CPU µs an event": cpuText(row) }),
-      ...Object.fromEntries(
-        Object.entries(row.figures).map(([name, value]) => [name, rangeText(value, 1)]),
-      ),
-    })),
-  );
+  console.log(`\n${tableOf(result)}`);
   if (result.note !== undefined) console.log(result.note);
 }
 
-export function rangeText({ middle, least, most }, digits) {
+export function tableOf(result) {
+  const rows = summarize(result).map((row) => ({
+    contender: row.name,
+    ...(row.rate && {
+      "events/s": rangeText(row.rate, 0),
+      "rate ratio": rangeText(row.rateRatio, 2),
+    }),
+    ...(row.cpu && { "CPU ratio": rangeText(row.cpuRatio, 2), "CPU µs an event": cpuText(row) }),
+    ...Object.fromEntries(
+      Object.entries(row.figures).map(([name, value]) => [name, rangeText(value, 1)]),
+    ),
+  }));
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const lines = [
+    keys,
+    keys.map(() => "---"),
+    ...rows.map((row) => keys.map((key) => row[key] ?? "")),
+  ];
+  return [`${result.title}\n`, ...lines.map((cells) => `| ${cells.join(" | ")} |`)].join("\n");
+}
+
+function rangeText({ middle, least, most }, digits) {
   const text = (value) => value.toFixed(digits);
   return least === most ? text(middle) : `${text(middle)} (${text(least)}–${text(most)})`;
 }
 
 /** @param {Record<string, any>} row */
-export function cpuText({ cpu, cpuUs }) {
+function cpuText({ cpu, cpuUs }) {
   const parts = Object.entries(cpuUs).map(([process, us]) => `${process} ${rounded(us)}`);
   const total = rounded(cpu.middle);
   return parts.length === 1 ? `${total}` : `${total} (${parts.join(", ")})`;

@@ -6,9 +6,7 @@ import { printTable } from "./rounds.mjs";
 
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
-const options = readBenchOptions();
-if (options.pages === undefined) await measure(options);
-else await (await import("./pages/write-pages.mjs")).writePages(options.pages);
+await measure(readBenchOptions());
 
 async function measure({ parts, only, json, ...settings }) {
   const { startServers } = await import("./servers.mjs");
