@@ -42,7 +42,14 @@ export const ERROR_CODES = {
   headers_too_large: { status: 431, meaning: "The request's headers are larger than 16 kB." },
   request_timeout: { status: 408, meaning: "The request did not arrive in time." },
   overloaded: { status: 503, meaning: "Too many bytes are in flight. Send again later." },
-  unavailable: { status: 503, meaning: "No store can take the event now. Send again later." },
+  unavailable: {
+    status: 503,
+    meaning: "No store can take the event now, or its provider cannot verify it. Send again later.",
+  },
+  provider_failed: {
+    status: 500,
+    meaning: "The `verify` of a custom provider has a bug. The log has the error.",
+  },
   shutting_down: { status: 503, meaning: "This process is shutting down. Send again." },
   internal: { status: 500, meaning: "Something unexpected happened. The log has the error." },
 

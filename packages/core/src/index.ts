@@ -105,5 +105,6 @@ export type {
 } from "./settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
+export * from "./new-event-id.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
 export * from "./payload.ts";

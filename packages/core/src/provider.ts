@@ -20,6 +20,8 @@ export interface Refusal {
   readonly ok: false;
   readonly code: ErrorCode;
   readonly message: string;
+  /** A mistake of the provider's own, for log and health. */
+  readonly error?: unknown;
 }
 
 /** In pieces, so that a body is never copied. Text is one byte a character. */
@@ -59,8 +61,11 @@ export interface Answer {
 }
 
 export interface Verifier {
-  /** Checks a delivery against each live secret, in constant time, over the raw bytes. */
-  verify(delivery: Delivery): Verification;
+  /**
+   * Checks a delivery against each live secret, in constant time, over the raw bytes. A promise
+   * never rejects.
+   */
+  verify(delivery: Delivery): Verification | Promise<Verification>;
   /**
    * Refuses by its head a delivery that `verify` would refuse whatever its body: a missing or
    * malformed signature, a time out of tolerance. Never refuses what `verify` would accept within
@@ -93,6 +98,8 @@ export interface Provider<DataField extends string = string> {
   readonly problems?: readonly Pick<z.core.$ZodIssue, "path" | "message">[];
   /** Days for which the sender may deliver an event again, where it documents that. */
   readonly repeatsDays?: number;
+  /** The text that ids begin with in samples, or `uuid` for UUIDs. Default: `evt_`. */
+  readonly idPrefix?: string;
   /** The text that each secret begins with, where the sender documents one: `whsec_`. */
   readonly secretPrefix?: string;
   /** Lower-case names of the headers that are kept with an event. */
@@ -102,6 +109,10 @@ export interface Provider<DataField extends string = string> {
   readonly dataField?: DataField;
   /** False when the event id stands outside what the signature covers. */
   readonly idIsSigned: boolean;
+  /** True when a token is all that is checked: nothing covers the body of a delivery. */
+  readonly authenticatedOnly?: boolean;
+  /** Takes bodies in gzip; the signature covers them as they came (`raw`), or inflated. */
+  readonly inflate?: "raw" | "inflated";
   /** True for the one of internal sources: they have no URL, and handlers emit their events. */
   readonly isInternal?: true;
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };

@@ -18,6 +18,8 @@ export interface SourceLimits {
   readonly bodyBytesMax: number;
   readonly bytes: SourceBytes;
   readonly verifier: Pick<Verifier, "precheck">;
+  /** True when bodies in gzip are taken. */
+  readonly inflates: boolean;
 }
 
 const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
@@ -34,10 +36,10 @@ export function unknownSources(
 ): (name: string) => SourceLimits {
   const longest = Math.max(...sources.map(({ bodyBytesMax }) => bodyBytesMax));
   const budget = new ByteBudget(Math.max(UNKNOWN_BYTES_MAX, longest), new Map([["", longest]]));
-  const alike = sources.map(({ methods, bodyBytesMax, verifier }) => {
+  const alike = sources.map(({ methods, bodyBytesMax, inflates, verifier }) => {
     const { precheck } = verifier;
     const check = precheck && { precheck: precheck.bind(verifier) };
-    return { methods, bodyBytesMax, bytes: budget.of(""), verifier: { ...check } };
+    return { methods, bodyBytesMax, inflates, bytes: budget.of(""), verifier: { ...check } };
   });
   return (name) => {
     const index = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
@@ -56,7 +58,8 @@ export interface RequestHead {
 export function rejectEarly(request: RequestHead, source: SourceLimits): Received | undefined {
   if (!source.methods.includes(request.method ?? "")) return methodNotAllowed(source.methods);
   const encoding = request.headers["content-encoding"];
-  if (encoding !== undefined && !isExactly(encoding, "identity")) {
+  const isInflated = source.inflates && encoding !== undefined && isExactly(encoding, "gzip");
+  if (encoding !== undefined && !isInflated && !isExactly(encoding, "identity")) {
     return earlyRejection("unsupported_encoding");
   }
   const transfer = request.headers["transfer-encoding"];

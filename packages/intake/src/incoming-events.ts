@@ -1,5 +1,8 @@
 import {
   bodyHash,
+  EVENT_ID_BYTES_MAX,
+  EVENT_TYPE_BYTES_MAX,
+  isStorableWithin,
   messageDigest,
   partDigest,
   type Delivery,
@@ -7,6 +10,7 @@ import {
   type IncomingEvent,
   type SignedMessage,
 } from "@millrace/core";
+import { rejection, type Received } from "./received.ts";
 import type { ReadySource } from "./sources.ts";
 
 /** `signed` is the signed message, where that is not the body. */
@@ -59,4 +63,21 @@ function keptHeaders(
     if (value !== undefined) kept[name] = value;
   }
   return kept;
+}
+
+/** A provider of a user's own may return anything. */
+export function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
+  if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
+    const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;
+    return rejection("invalid_event_id", `Cannot identify the event: ${why}`);
+  }
+  if (!isText(type, EVENT_TYPE_BYTES_MAX)) {
+    const why = `its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`;
+    return rejection("invalid_event_type", `Cannot identify the event: ${why}`);
+  }
+  return undefined;
+}
+
+function isText(text: unknown, bytesMax: number): boolean {
+  return typeof text === "string" && isStorableWithin(text, bytesMax);
 }

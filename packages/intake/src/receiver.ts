@@ -1,24 +1,24 @@
 import {
-  EVENT_ID_BYTES_MAX,
-  EVENT_TYPE_BYTES_MAX,
   failpoint,
   InFlight,
   isMillraceError,
-  isStorableWithin,
   withUrl,
   type Answer,
   type Config,
   type Delivery,
-  type IdentifiedEvent,
+  type ErrorCode,
   type IncomingEvent,
   type IngressConfig,
+  type Refusal,
+  type Verification,
 } from "@millrace/core";
 import { ByteBudget } from "./byte-budget.ts";
 import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
 import { HeadChecks, unknownSources, type SourceLimits } from "./head-checks.ts";
-import { toIncomingEvents } from "./incoming-events.ts";
+import { refuseIdentity, toIncomingEvents } from "./incoming-events.ts";
+import { inflate, isGzip } from "./inflate.ts";
 import type { Notify } from "./notice.ts";
 import {
   methodNotAllowed,
@@ -102,8 +102,18 @@ export class Receiver {
     this.#inFlight.begin();
     let received: Received;
     try {
-      const read = this.#read(source, methods, request);
-      received = "status" in read ? read : await this.#store(read);
+      const admitted = this.#admit(source, methods, request);
+      if ("status" in admitted) received = admitted;
+      else if (admitted.source.inflates && isGzip(request.body)) {
+        received = await this.#receiveGzip(admitted);
+      } else {
+        const { delivery } = admitted;
+        const verified = admitted.source.verifications.verify(delivery);
+        // A synchronous provider costs no turn of the event loop.
+        const verification = verified instanceof Promise ? await verified : verified;
+        const read = this.#identify(admitted.source, delivery, verification);
+        received = "status" in read ? read : await this.#store(read);
+      }
     } catch (error) {
       this.notify({ kind: "unexpected", source: source?.name, error });
       received = rejection("internal", "Cannot take the delivery: something unexpected happened");
@@ -160,11 +170,11 @@ export class Receiver {
     this.#stores.close();
   }
 
-  #read(
+  #admit(
     source: ReadySource | undefined,
     methods: readonly string[],
     request: ReceiveRequest,
-  ): Received | VerifiedDelivery {
+  ): Received | Admitted {
     if (this.#closing)
       return rejection("shutting_down", "Cannot take the delivery: this process is closing");
     if (!methods.includes(request.method)) return methodNotAllowed(methods);
@@ -172,18 +182,40 @@ export class Receiver {
       return rejection("invalid_body", "Cannot verify the delivery: its body is empty");
     }
     if (source === undefined) return unverified("unknown_source");
-    const { provider, verifier } = source;
     const { method, url, headers, body } = request;
-    const delivery: Delivery = { method, url, headers, body, receivedAtMs: this.#nowMs() };
+    return { source, delivery: { method, url, headers, body, receivedAtMs: this.#nowMs() } };
+  }
 
-    const verification = verifier.verify(delivery);
-    if (!verification.ok) return unverified(verification.code);
+  /** A signature of the bytes that came is checked before they are inflated. */
+  async #receiveGzip({ source, delivery }: Admitted): Promise<Received> {
+    const signsRaw = source.provider.inflate === "raw";
+    const early = signsRaw ? await source.verifications.verify(delivery) : undefined;
+    if (early?.ok === false) return this.#refuse(source, early);
+    const inflated = await inflate(delivery.body, source);
+    if ("status" in inflated) return inflated;
+    try {
+      const whole = { ...delivery, body: inflated.bytes };
+      const verification = early ?? (await source.verifications.verify(whole));
+      const signed = signsRaw ? { signed: [delivery.body] } : {};
+      const read = this.#identify(source, whole, { ...signed, ...verification });
+      return "status" in read ? read : await this.#store(read);
+    } finally {
+      inflated.release();
+    }
+  }
+
+  #identify(
+    source: ReadySource,
+    delivery: Delivery,
+    verification: Verification,
+  ): Received | VerifiedDelivery {
+    if (!verification.ok) return this.#refuse(source, verification);
     if (verification.handshake !== undefined) {
       return providerAnswer("handshake", verification.handshake);
     }
     failpoint("ingress.verified");
 
-    const identified = provider.identify(delivery);
+    const identified = source.provider.identify(delivery);
     if (!identified.ok) return rejection(identified.code, identified.message);
     if (identified.kind === "handshake") return providerAnswer("handshake", identified.answer);
     for (const event of identified.events) {
@@ -192,6 +224,11 @@ export class Receiver {
     }
     const events = toIncomingEvents(source, delivery, identified.events, verification.signed);
     return { source, events, answer: identified.answer };
+  }
+
+  #refuse({ name }: ReadySource, { code, message, error }: Refusal): Received {
+    if (error !== undefined) this.notify({ kind: "unexpected", source: name, error });
+    return NOT_ABOUT_A_SIGNATURE.has(code) ? rejection(code, message) : unverified(code);
   }
 
   async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {
@@ -205,6 +242,11 @@ export class Receiver {
     const id = { "millrace-event-id": encodeURIComponent(only.eventId) };
     return { ...received, headers: { ...received.headers, ...id } };
   }
+}
+
+interface Admitted {
+  readonly source: ReadySource;
+  readonly delivery: Delivery;
 }
 
 interface VerifiedDelivery {
@@ -237,22 +279,12 @@ async function stateOf(check: () => Promise<void>): Promise<string> {
   }
 }
 
+/** A verified handshake without its challenge, and a provider that cannot verify. */
+const NOT_ABOUT_A_SIGNATURE: ReadonlySet<ErrorCode> = new Set([
+  "invalid_body",
+  "provider_failed",
+  "unavailable",
+] as const);
+
 // Handshakes that some providers make by these carry everything in the query.
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
-
-function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
-  if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
-    const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;
-    return rejection("invalid_event_id", `Cannot identify the event: ${why}`);
-  }
-  if (!isText(type, EVENT_TYPE_BYTES_MAX)) {
-    const why = `its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`;
-    return rejection("invalid_event_type", `Cannot identify the event: ${why}`);
-  }
-  return undefined;
-}
-
-// A provider of a user's own may return anything.
-function isText(text: unknown, bytesMax: number): boolean {
-  return typeof text === "string" && isStorableWithin(text, bytesMax);
-}

@@ -11,11 +11,14 @@ import {
 } from "@millrace/core";
 import { largeBytesMax, type ByteBudget, type SourceBytes } from "./byte-budget.ts";
 import { ownAnswer, providerAnswer, type Received } from "./received.ts";
+import { Verifications } from "./verifications.ts";
 
 export interface ReadySource {
   readonly name: string;
   readonly provider: Provider;
   readonly verifier: Verifier;
+  readonly verifications: Verifications;
+  readonly inflates: boolean;
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
   readonly bytes: SourceBytes;
@@ -97,13 +100,16 @@ function prepareSource(
   }
   const { provider, options } = source;
   const { accepted, duplicate } = provider.answers ?? {};
+  const verifier = provider.createVerifier(
+    secrets,
+    options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
+  );
   return {
     provider,
     methods: provider.methods,
-    verifier: provider.createVerifier(
-      secrets,
-      options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
-    ),
+    verifier,
+    verifications: new Verifications(verifier),
+    inflates: provider.inflate !== undefined,
     ack: options.ack,
     redelivery: options.redelivery,
     accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),
