@@ -52,29 +52,4 @@ export type {
   ReceiveRequest,
 } from "@millrace/intake";
 export { openReceiver, type OpenReceiverOptions, type Receiver } from "./open-receiver.ts";
-export {
-  discord,
-  github,
-  gitlab,
-  hmac,
-  internal,
-  hookMesh,
-  linear,
-  meta,
-  paddle,
-  sendgrid,
-  shopify,
-  slack,
-  square,
-  standardWebhooks,
-  stripe,
-  svix,
-  twilio,
-  zoom,
-  type GitlabOptions,
-  type HmacOptions,
-  type HookMeshOptions,
-  type MetaOptions,
-  type SquareOptions,
-  type TwilioOptions,
-} from "@millrace/providers";
+export * from "@millrace/providers";

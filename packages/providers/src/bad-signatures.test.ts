@@ -1,3 +1,4 @@
+import { parseConfig, type SourceDefinition } from "@millrace/core";
 import { expect, test } from "vitest";
 import { github, hmac, standardWebhooks, stripe } from "./index.ts";
 import { EVERY_SOURCE } from "./testing/every-source.ts";
@@ -189,17 +190,19 @@ test("an id that would shift the boundary of what is signed is refused", () => {
 });
 
 test("hmac() names every problem of its options at once", () => {
-  const make = () =>
+  const parse = (acme: SourceDefinition) => () => parseConfig({ sources: { acme } });
+  const make = parse(
     hmac({
       header: "not a header",
       id: "somewhere",
       message: "{ts}.{body}",
       // A config in plain JavaScript may hold anything.
       ...({ algorythm: "sha256" } as object),
-    });
+    }),
+  );
   expect(make).toThrow(expect.objectContaining({ code: "invalid_config" }));
   expect(make).toThrow(/header: [\s\S]*id: must be header:<name>/);
   expect(make).toThrow(/algorythm/);
-  const unsignedTime = () => hmac({ header: "x-s", id: "json:id", timestamp: { header: "x-t" } });
-  expect(unsignedTime).toThrow(/message: must hold \{ts\}/);
+  const unsignedTime = hmac({ header: "x-s", id: "json:id", timestamp: { header: "x-t" } });
+  expect(parse(unsignedTime)).toThrow(/message: must hold \{ts\}/);
 });

@@ -1,54 +1,200 @@
-import type { Answer, Delivery, Identification, Provider, SignRequest } from "@millrace/core";
-import type { Samples } from "./samples/define-samples.ts";
-import type { Scheme } from "./signature/signature-scheme.ts";
+import {
+  MillraceError,
+  type Delivery,
+  type Provider,
+  type Refusal,
+  type SampleRequest,
+  type SignRequest,
+  type SourceDefinition,
+  type SourceOptions,
+  type Verification,
+  type Verifier,
+} from "@millrace/core";
+import { createAnswer, OK_ANSWERS, refuse, type AnswerParts } from "./answers.ts";
+import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
+import { createIdentify, type Split } from "./identity/identify.ts";
+import { locate, type Location, placesOf } from "./identity/locations.ts";
+import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
+import { firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
+import { badSignature } from "./signature/signed-message.ts";
+import { functionScheme, type VerifyFunction } from "./signature/verify-function.ts";
 
-export interface ProviderParts<DataField extends string> {
+/** Answers a handshake; undefined for a delivery with events, and for a challenge to refuse. */
+export type AnswerChallenge = (
+  request: ProviderRequest,
+  prove: Prove,
+) => AnswerParts | Refusal | undefined;
+
+/** A kind of sender: how it signs, names, and types its events. */
+export interface ProviderParts<Type extends string = never, DataField extends string = never> {
+  /** Kebab-case: `acme-pay`. */
   readonly name: string;
-  readonly scheme: Scheme;
-  readonly identify: (delivery: Delivery) => Identification;
-  readonly idIsSigned: boolean;
-  readonly samples: Samples;
-  readonly generateSecret: () => string;
+  /** `signature({...})`, several of which the first with its header counts, or a function. */
+  readonly verify: Scheme | readonly [Scheme, ...Scheme[]] | VerifyFunction;
+  readonly id: Location;
+  /** Default: `unknown`. */
+  readonly type?: Location;
+  /** True where a delivery without a type is an event too, of the type `unknown`. */
+  readonly typeIsOptional?: boolean;
+  /** True when the signature covers the id. Default: false, which costs a digest of each body. */
+  readonly idIsSigned?: boolean;
+  /** Path of the list whose items are events (`json:` for the body), or a function that splits. */
+  readonly each?: string | Split;
+  /** Location of the events' JSON: `form:payload`, or `base64:json:message.data`. */
+  readonly body?: string;
+  /** The answer to a verified delivery that is no event. */
+  readonly handshake?: AnswerChallenge;
+  /** The answer to requests that nobody signs. They never carry an event. */
+  readonly challenge?: {
+    readonly method: "GET" | "HEAD" | "OPTIONS" | "POST";
+    readonly answer: AnswerChallenge;
+  };
+  /** The answer to events: `{ status: 200 }`. Default: 202 for new events, 200 for known ones. */
+  readonly answer?: AnswerParts | ((request: ProviderRequest) => AnswerParts);
+  /** Takes bodies in gzip. The signature covers the bytes that came (`raw`), or `inflated` ones. */
+  readonly inflate?: "raw" | "inflated";
   /** Event types, where the sender documents all of them. */
-  readonly types?: readonly string[];
+  readonly types?: readonly Type[];
   /** Where the payload wraps the event's own data. */
   readonly dataField?: DataField;
   readonly keptHeaders?: readonly string[];
-  /** Headers other than the signature's that name an event: GitHub's delivery id and event. */
-  readonly identityHeaders?: (request: SignRequest) => Record<string, string>;
   readonly bodyBytesMax?: number;
   readonly repeatsDays?: number;
   readonly secretPrefix?: string;
-  readonly methods?: readonly string[];
-  readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
+  /** The text that ids begin with in samples, or `uuid`. */
+  readonly idPrefix?: string;
+  /** Realistic bodies. Default: a body with id and type in their locations. */
+  readonly samples?: Readonly<Record<string, unknown>>;
+  /** Headers of a sample that do not follow from the locations. */
+  readonly sampleHeaders?: (request: SignRequest) => Record<string, string>;
+  /** Signs samples, where `verify` is a function. */
+  readonly sign?: (request: SignRequest) => Record<string, string>;
 }
+
+/** A provider's function in a config: `acme({ attempts: 5 })`. */
+export type SourceFactory<Known extends string, DataField extends string> = <
+  Type extends string = [Known] extends [never] ? string : never,
+>(
+  options?: SourceOptions<Type>,
+) => SourceDefinition<Known | NoInfer<Type>, DataField>;
 
 /** Of senders that document none. An answer of 413 would lose the event. */
 const BODY_BYTES_MAX = 25 * 1024 * 1024;
 
-export function defineProvider<DataField extends string = never>(
-  parts: ProviderParts<DataField>,
+/**
+ * Makes a provider's function. Every provider of Millrace is made with it.
+ *
+ * @throws `invalid_config` for parts that do not go together.
+ */
+export function defineProvider<const Type extends string = never, DataField extends string = never>(
+  parts: ProviderParts<Type, DataField>,
+): SourceFactory<Type, DataField> {
+  const provider = createProvider(parts);
+  return (options = {}) => ({ provider, options });
+}
+
+function createProvider<DataField extends string>(
+  parts: ProviderParts<string, DataField>,
 ): Provider<DataField> {
+  const { name, verify, id, type, answer, challenge, idIsSigned = false, secretPrefix } = parts;
+  const scheme =
+    typeof verify === "function" ? functionScheme(verify, parts.sign) : schemeOf(verify);
+  if (idIsSigned && !scheme.coversBody) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot define "${name}": idIsSigned needs a signature, and a token covers nothing`,
+    );
+  }
+  const samples = createSamples(parts);
+  const optional = <Key extends keyof ProviderParts>(...keys: readonly Key[]) =>
+    Object.fromEntries(
+      keys.flatMap((key) => (parts[key] === undefined ? [] : [[key, parts[key]]])),
+    );
   return {
-    name: parts.name,
-    methods: parts.methods ?? ["POST"],
+    name,
+    methods: challenge === undefined ? ["POST"] : [...new Set(["POST", challenge.method])],
     bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
-    keptHeaders: parts.keptHeaders ?? [],
-    idIsSigned: parts.idIsSigned,
-    ...(parts.repeatsDays !== undefined && { repeatsDays: parts.repeatsDays }),
-    ...(parts.secretPrefix !== undefined && { secretPrefix: parts.secretPrefix }),
-    ...(parts.types !== undefined && { types: parts.types }),
-    ...(parts.dataField !== undefined && { dataField: parts.dataField }),
-    ...(parts.answers !== undefined && { answers: parts.answers }),
-    createVerifier: parts.scheme.createVerifier,
-    identify: parts.identify,
-    generateSecret: parts.generateSecret,
-    sampleTypes: parts.samples.sampleTypes,
-    sample: parts.samples.sample,
+    keptHeaders: parts.keptHeaders ?? ["content-type", ...headersOf(id), ...headersOf(type)],
+    idIsSigned,
+    ...(!scheme.coversBody && { authenticatedOnly: true }),
+    ...optional("repeatsDays", "idPrefix", "secretPrefix", "types", "dataField", "inflate"),
+    ...(answer !== undefined && typeof answer !== "function" && { answers: answersOf(answer) }),
+    createVerifier: (secrets, options) => createVerifier(parts, scheme, secrets, options),
+    identify: createIdentify({
+      id: locate(id),
+      type: locate(type ?? (() => "missing")),
+      typeIsOptional: type === undefined || parts.typeIsOptional === true,
+      each: parts.each,
+      body: parts.body,
+      ...(typeof answer === "function" && {
+        answer: (delivery: Delivery) => createAnswer(answer(createRequest(delivery))),
+      }),
+    }),
+    generateSecret() {
+      const secret = scheme.generateSecret();
+      return secret.startsWith(secretPrefix ?? "") ? secret : `${secretPrefix}${secret}`;
+    },
+    sampleTypes: samples.sampleTypes,
+    sample: (request: SampleRequest) => samples.sample(request),
     sign: (request) => ({
       "content-type": "application/json",
-      ...parts.identityHeaders?.(request),
-      ...parts.scheme.sign(request),
+      ...locatedHeaders(id, request.eventId),
+      ...locatedHeaders(type, request.type),
+      ...parts.sampleHeaders?.(request),
+      ...scheme.sign(request),
     }),
   };
+}
+
+function schemeOf(verify: Scheme | readonly [Scheme, ...Scheme[]]): Scheme {
+  return "createVerifier" in verify ? verify : firstPresent(verify);
+}
+
+function headersOf(location: Location | undefined): readonly string[] {
+  return placesOf(location).flatMap((place) => (place.kind === "header" ? [place.name] : []));
+}
+
+function answersOf(answer: AnswerParts): NonNullable<Provider["answers"]> {
+  const made = createAnswer(answer);
+  return answer.body === undefined && answer.status === 200
+    ? OK_ANSWERS
+    : { accepted: made, duplicate: made };
+}
+
+function createVerifier(
+  { handshake, challenge }: Pick<ProviderParts, "handshake" | "challenge">,
+  scheme: Scheme,
+  secrets: readonly string[],
+  options: { toleranceMs?: number } = {},
+): Verifier {
+  const verifier = scheme.createVerifier(secrets, {
+    ...options,
+    ...(handshake && {
+      respond: (delivery, prove) => verificationOf(handshake(createRequest(delivery), prove)),
+    }),
+  });
+  if (challenge === undefined) return verifier;
+  const { method } = challenge;
+  // A POST with a signature is a delivery. By the other methods nothing is ever delivered.
+  const isAsked = (head: Pick<Delivery, "method" | "headers" | "url" | "receivedAtMs">) =>
+    head.method === method && (method !== "POST" || !scheme.isPresent(head));
+  return {
+    verify(delivery) {
+      if (!isAsked(delivery)) return verifier.verify(delivery);
+      const prove = (text: string) => scheme.prove(secrets, text);
+      const answer = challenge.answer(createRequest(delivery), prove);
+      return verificationOf(answer) ?? badSignature("it is no challenge");
+    },
+    precheck: (head, readMs) => (isAsked(head) ? undefined : verifier.precheck?.(head, readMs)),
+  };
+}
+
+function verificationOf(answer: ReturnType<AnswerChallenge>): Verification | undefined {
+  if (answer === undefined || "ok" in answer) return answer;
+  return { ok: true, handshake: createAnswer(answer) };
+}
+
+/** The refusal of a handshake without a challenge. */
+export function noChallenge(): Refusal {
+  return refuse("invalid_body", "Cannot answer the handshake: it holds no challenge");
 }

@@ -1,17 +1,12 @@
-import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { header, joined, textToHeader, type Locator } from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { randomHex } from "./random-text.ts";
-import { githubSamples } from "./samples/github-samples.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { plainSignature } from "./signature/signature-format.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import { locate, type Locator } from "./identity/locations.ts";
+import samples from "./samples/github.json" with { type: "json" };
+import { signature } from "./signature/signature.ts";
+import { textToHeader } from "./identity/delivery-reader.ts";
 import { GITHUB_TYPES } from "./types/github-types.ts";
 
-const DELIVERY = header("x-github-delivery");
-const OF_APP = joined(".", DELIVERY, header("x-github-hook-installation-target-id"));
+const DELIVERY = locate("header:x-github-delivery");
+const OF_APP = locate("{header:x-github-delivery}.{header:x-github-hook-installation-target-id}");
 
 /** Two apps at one address get one delivery id for one event, with bodies of their own. */
 const id: Locator = (reader) => {
@@ -20,23 +15,19 @@ const id: Locator = (reader) => {
 };
 
 /**
- * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body alone. Id and type stand
- * in headers that the signature does not cover, so the id is marked unsigned. The old SHA-1 header
- * is not looked at.
+ * Events of GitHub. Id and type stand in headers that the signature does not cover. The old SHA-1
+ * header is not looked at. Identity: `X-GitHub-Delivery`, of an app with a `.` and the app's id
+ * behind it; type: `X-GitHub-Event`.
  *
  * Source: https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries; payloads
  * are capped at 25 MB (https://docs.github.com/webhooks/webhook-events-and-payloads).
  */
-const provider = defineProvider({
+export const github = defineProvider({
   name: "github",
-  scheme: signatureScheme({
-    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "hex", keys: keysIn("utf8") }),
-    format: plainSignature("sha256="),
-    header: "x-hub-signature-256",
-    message: "{body}",
-  }),
-  identify: identifyOne({ id, type: header("x-github-event") }),
-  idIsSigned: false,
+  idPrefix: "uuid",
+  verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
+  id,
+  type: "header:x-github-event",
   repeatsDays: 3,
   types: GITHUB_TYPES,
   bodyBytesMax: 25 * 1024 * 1024,
@@ -48,20 +39,6 @@ const provider = defineProvider({
     "x-github-hook-installation-target-id",
     "x-github-hook-installation-target-type",
   ],
-  samples: githubSamples,
-  generateSecret: randomHex,
-  identityHeaders: ({ eventId, type }) => ({
-    "x-github-delivery": textToHeader(eventId),
-    "x-github-event": textToHeader(type),
-  }),
+  samples,
+  sampleHeaders: ({ eventId }) => ({ "x-github-delivery": textToHeader(eventId) }),
 });
-
-/**
- * Events of GitHub. Identity: `X-GitHub-Delivery`, of an app with a `.` and the app's id behind it;
- * type: `X-GitHub-Event`.
- */
-export function github<Type extends string = never>(
-  options: SourceOptions<Type> = {},
-): SourceDefinition<(typeof GITHUB_TYPES)[number] | NoInfer<Type>, never> {
-  return { provider, options };
-}

@@ -1,17 +1,8 @@
-import {
-  MillraceError,
-  type Provider,
-  type SourceDefinition,
-  type SourceOptions,
-} from "@millrace/core";
-import { defineProvider } from "./define-provider.ts";
-import { textToHeader, firstOf, header, json } from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { randomHex, randomWhsec } from "./random-text.ts";
-import { gitlabSamples } from "./samples/gitlab-samples.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { standardScheme } from "./signature/signature-scheme.ts";
-import { tokenScheme } from "./signature/token-scheme.ts";
+import { MillraceError, type SourceDefinition, type SourceOptions } from "@millrace/core";
+import { defineProvider, type ProviderParts } from "./define-provider.ts";
+import { textToHeader } from "./identity/delivery-reader.ts";
+import samples from "./samples/gitlab.json" with { type: "json" };
+import { signature, standardSignature } from "./signature/signature.ts";
 
 export interface GitlabOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
@@ -20,17 +11,6 @@ export interface GitlabOptions<Type extends string = string> extends SourceOptio
    */
   readonly auth?: "signature" | "token";
 }
-
-const KEPT_HEADERS = [
-  "content-type",
-  "idempotency-key",
-  "webhook-id",
-  "webhook-timestamp",
-  "x-gitlab-event",
-  "x-gitlab-event-uuid",
-  "x-gitlab-instance",
-  "x-gitlab-webhook-uuid",
-];
 
 /**
  * Events of GitLab. With a signing token it signs as Standard Webhooks has it, and `webhook-id` is
@@ -54,35 +34,38 @@ export function gitlab<Type extends string = string>(
       "Cannot use gitlab({ auth }): it is not signature, token",
     );
   }
-  return { provider: auth === "token" ? withToken : withSignature, options: policy };
+  return (auth === "token" ? withToken : withSignature)(policy);
 }
 
-const type = firstOf(json("object_kind"), json("event_name"));
-
-const withSignature: Provider<never> = defineProvider({
+const SHARED = {
   name: "gitlab",
-  scheme: standardScheme(keysIn("base64")),
-  identify: identifyOne({ id: header("webhook-id"), type, typeIsOptional: true }),
-  idIsSigned: true,
+  idPrefix: "uuid",
+  type: ["json:object_kind", "json:event_name"],
+  typeIsOptional: true,
   bodyBytesMax: 25 * 1024 * 1024,
-  keptHeaders: KEPT_HEADERS,
-  samples: gitlabSamples,
-  generateSecret: randomWhsec,
-  identityHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+  keptHeaders: [
+    "content-type",
+    "idempotency-key",
+    "webhook-id",
+    "webhook-timestamp",
+    "x-gitlab-event",
+    "x-gitlab-event-uuid",
+    "x-gitlab-instance",
+    "x-gitlab-webhook-uuid",
+  ],
+  samples,
+  sampleHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+} satisfies Partial<ProviderParts>;
+
+const withSignature = defineProvider({
+  ...SHARED,
+  verify: standardSignature(),
+  id: "header:webhook-id",
+  idIsSigned: true,
 });
 
-const withToken: Provider<never> = defineProvider({
-  name: "gitlab",
-  scheme: tokenScheme("x-gitlab-token"),
-  identify: identifyOne({
-    id: firstOf(header("idempotency-key"), header("x-gitlab-webhook-uuid")),
-    type,
-    typeIsOptional: true,
-  }),
-  idIsSigned: false,
-  bodyBytesMax: 25 * 1024 * 1024,
-  keptHeaders: KEPT_HEADERS,
-  samples: gitlabSamples,
-  generateSecret: randomHex,
-  identityHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+const withToken = defineProvider({
+  ...SHARED,
+  verify: signature({ header: "x-gitlab-token", algorithm: "token" }),
+  id: ["header:idempotency-key", "header:x-gitlab-webhook-uuid"],
 });

@@ -1,18 +1,15 @@
 import { plainWords } from "@millrace/core";
 import { z } from "zod";
-import { parseLocation } from "./identity/delivery-reader.ts";
+import { parsePlace } from "./identity/locations.ts";
 import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
+import { headerName } from "./signature/signature-options.ts";
 import { isIdUnbounded, isMessageTemplate } from "./signature/signed-message.ts";
 
-const headerName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be a header's name")
-  .toLowerCase();
 const CREDENTIALS = new Set(["authorization", "cookie", "proxy-authorization"]);
 
 const location = z.string().transform((text, context) => {
-  const found = parseLocation(text);
-  if (found !== undefined) return found;
+  const found = parsePlace(text);
+  if (found?.kind === "header" || found?.kind === "json") return found;
   context.addIssue({
     code: "custom",
     message: "must be header:<name> or json:<path>, with names and indexes between dots and no *",

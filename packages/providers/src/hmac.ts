@@ -1,20 +1,9 @@
-import {
-  sourceOptionsSchema,
-  type Provider,
-  type SourceDefinition,
-  type SourceOptions,
-} from "@millrace/core";
+import { sourceOptionsSchema, type SourceDefinition, type SourceOptions } from "@millrace/core";
 import type { z } from "zod";
-import { defineProvider } from "./define-provider.ts";
-import { textToHeader, header, json, type Locator } from "./identity/delivery-reader.ts";
+import { defineProvider, type SourceFactory } from "./define-provider.ts";
 import { hmacOptionsSchema, parseHmacOptions, type HmacOptions } from "./hmac-options.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { randomHex, randomWhsec } from "./random-text.ts";
-import { customSamples } from "./samples/custom-samples.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { plainSignature } from "./signature/signature-format.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import type { Place } from "./identity/locations.ts";
+import { signature } from "./signature/signature.ts";
 
 /**
  * Events of a sender of your own, or of one that Millrace does not know yet: an HMAC in a header,
@@ -39,9 +28,9 @@ export function hmac<Type extends string = string>(
   );
   const own = Object.fromEntries(entries.filter(([key]) => !policyKeys.includes(key)));
   const { data, error } = parseHmacOptions(own);
-  const provider = createHmacProvider(data ?? PLACEHOLDER);
+  const source = createHmacProvider(data ?? PLACEHOLDER)(policy);
   const problems = error?.issues;
-  return { provider: problems ? { ...provider, problems } : provider, options: policy };
+  return problems ? { ...source, provider: { ...source.provider, problems } } : source;
 }
 
 type ParsedOptions = z.output<typeof hmacOptionsSchema>;
@@ -49,35 +38,19 @@ type ParsedOptions = z.output<typeof hmacOptionsSchema>;
 /** Stands for options that are wrong, until the config is refused. */
 const PLACEHOLDER = hmacOptionsSchema.parse({ header: "x-signature", id: "json:id" });
 
-function createHmacProvider(options: ParsedOptions): Provider<never> {
-  const { algorithm, encoding, id, key, message = "{body}", timestamp, type } = options;
-  const keptHeaders = [id, type].flatMap((place) => (place?.kind === "header" ? [place.name] : []));
+function createHmacProvider(options: ParsedOptions): SourceFactory<never, never> {
+  const { id, type, timestamp, message = "{body}", ...signing } = options;
+  const template = message.replace("{id}", `{header:${id.name}}`);
   return defineProvider({
     name: "hmac",
-    scheme: signatureScheme({
-      algorithm: hmacAlgorithm({ hash: algorithm, encoding, keys: keysIn(key) }),
-      format: plainSignature(options.prefix),
-      header: options.header,
-      message,
-      ...(id.kind === "header" && { idHeader: id.name }),
-      timestamp,
-    }),
-    identify: identifyOne({
-      id: locatorOf(id),
-      type: type === undefined ? () => "missing" : locatorOf(type),
-      typeIsOptional: true,
-    }),
+    verify: signature({ ...signing, message: template, ...(timestamp && { time: timestamp }) }),
+    id: textOf(id),
+    ...(type && { type: textOf(type) }),
+    typeIsOptional: true,
     idIsSigned: id.kind === "json" || message.includes("{id}"),
-    keptHeaders: ["content-type", ...keptHeaders],
-    samples: customSamples({ id, type }),
-    generateSecret: key === "base64" ? randomWhsec : randomHex,
-    identityHeaders: (request) => ({
-      ...(id.kind === "header" && { [id.name]: textToHeader(request.eventId) }),
-      ...(type?.kind === "header" && { [type.name]: textToHeader(request.type) }),
-    }),
   });
 }
 
-function locatorOf(place: ParsedOptions["id"]): Locator {
-  return place.kind === "header" ? header(place.name) : json(place.name);
+function textOf({ kind, name }: Place): string {
+  return `${kind}:${name}`;
 }

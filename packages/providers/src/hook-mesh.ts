@@ -1,22 +1,10 @@
-import {
-  MillraceError,
-  type DeliveryHead,
-  type Provider,
-  type SourceDefinition,
-  type SourceOptions,
-} from "@millrace/core";
-import { OK_ANSWERS } from "./answers.ts";
-import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { firstOf, json, type Locator } from "./identity/delivery-reader.ts";
-import { randomHex, randomWhsec } from "./random-text.ts";
+import { MillraceError, type SourceDefinition, type SourceOptions } from "@millrace/core";
+import { defineProvider, type SourceFactory } from "./define-provider.ts";
+import type { Locator } from "./identity/locations.ts";
 import { digitsOf } from "./samples/define-samples.ts";
-import { hookMeshSamples } from "./samples/hook-mesh-samples.ts";
-import { eitherScheme, signatureScheme, standardScheme } from "./signature/signature-scheme.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { KEY_ENCODINGS, readKey, type KeyEncoding, keysIn } from "./signature/prepare-secrets.ts";
-import type { KeyReader } from "./signature/signature-algorithm.ts";
-import { plainSignature } from "./signature/signature-format.ts";
+import samples from "./samples/hook-mesh.json" with { type: "json" };
+import { KEY_ENCODINGS, type KeyEncoding } from "./signature/prepare-secrets.ts";
+import { signature, standardSignature } from "./signature/signature.ts";
 
 export interface HookMeshOptions<Type extends string = string> extends SourceOptions<Type> {
   /**
@@ -49,66 +37,42 @@ export function hookMesh<Type extends string = string>(
     const known = KEY_ENCODINGS.join(", ");
     throw new MillraceError("invalid_config", `Cannot use hookMesh({ key }): it is not ${known}`);
   }
-  return { provider: providerOf(key), options: policy };
+  return createHookMesh(key)(policy);
 }
 
-function providerOf(key: KeyEncoding | undefined): Provider<"payload"> {
-  const keys = key === undefined ? anyKey : keysIn(key);
-  const standard = standardScheme(keys);
+const ANY_KEY: KeyEncoding[] = ["base64", "utf8", "hex"];
+
+function createHookMesh(key: KeyEncoding | undefined): SourceFactory<never, "payload"> {
+  const standard = standardSignature(key ?? ANY_KEY);
+  const ofBody = signature({ header: "x-hookmesh-signature", key: key ?? ANY_KEY });
+  // In the form that signs the body alone anyone could add the header.
+  const signedId: Locator = (reader) =>
+    standard.isPresent(reader.delivery) || !ofBody.isPresent(reader.delivery)
+      ? reader.header("webhook-id")
+      : "missing";
   return defineProvider({
     name: "hook-mesh",
-    scheme: eitherScheme({
-      first: {
+    verify: [
+      {
         ...standard,
         sign: (request) => standard.sign({ ...request, eventId: jobIdOf(request.eventId) }),
       },
-      second: signatureScheme({
-        algorithm: hmacAlgorithm({ hash: "sha256", encoding: "hex", keys }),
-        format: plainSignature(),
-        header: "x-hookmesh-signature",
-        message: "{body}",
-      }),
-      isSecond: isBodyForm,
-    }),
+      ofBody,
+    ],
     // The body must be JSON: `<id>.<time>.<body>` of one form would be a body in the other.
-    identify: identifyOne({
-      id: firstOf(json("event_id"), signedId),
-      type: json("event_type"),
-      typeIsOptional: true,
-    }),
+    id: ["json:event_id", signedId],
+    type: "json:event_type",
+    typeIsOptional: true,
     idIsSigned: true,
     repeatsDays: 2,
     dataField: "payload",
     keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
-    answers: OK_ANSWERS,
-    samples: hookMeshSamples,
-    generateSecret: key === "hex" ? randomHex : randomWhsec,
+    answer: { status: 200 },
+    samples,
   });
 }
-
-/** The form that signs the body alone: it has its own header and not the other's. */
-function isBodyForm({ headers }: DeliveryHead): boolean {
-  return (
-    headers["webhook-signature"] === undefined && headers["x-hookmesh-signature"] !== undefined
-  );
-}
-
-// In the form that signs the body alone anyone could add the header.
-const signedId: Locator = (reader) =>
-  isBodyForm(reader.delivery) ? "missing" : reader.header("webhook-id");
 
 // A job's id is another thing than the event's, which may hold what no header can.
 function jobIdOf(eventId: string): string {
   return /^[A-Za-z0-9_-]{1,128}$/.test(eventId) ? eventId : `job_${digitsOf(eventId, "job", 16)}`;
 }
-
-// Whatever has 32 hexadecimal digits, or is the base64 of 16 bytes, is text of 8 bytes too.
-const anyKey: KeyReader = {
-  read: (secret) => {
-    const encodings: readonly KeyEncoding[] = secret.startsWith("whsec_")
-      ? ["base64", "utf8"]
-      : ["utf8", "hex"];
-    return encodings.flatMap((encoding) => readKey(secret, encoding) ?? []);
-  },
-  form: keysIn("utf8").form,
-};

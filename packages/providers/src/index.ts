@@ -6,26 +6,23 @@
  * `identify` (`identity/`), which finds event id and type where the provider documents them.
  *
  * Data flows one way: delivery → `Verifier.verify` → `identify` → events, or a handshake's answer.
- * Pure functions: no I/O, no clock, no state. The caller passes the time that a signed timestamp is
- * compared with. To sign is for tests and `millrace send` only.
+ * Pure functions but for a user's own `verify`: no I/O, no clock, no state. The caller passes the
+ * time that a signed timestamp is compared with. To sign is for tests and `millrace send` only.
  */
-export { discord } from "./discord.ts";
-export { newEventId } from "./random-text.ts";
-export { github } from "./github.ts";
-export { gitlab, type GitlabOptions } from "./gitlab.ts";
-export { hmac } from "./hmac.ts";
-export type { HmacOptions } from "./hmac-options.ts";
-export { hookMesh, type HookMeshOptions } from "./hook-mesh.ts";
+export {
+  defineProvider,
+  type AnswerChallenge,
+  type ProviderParts,
+  type SourceFactory,
+} from "./define-provider.ts";
+export { digest, type Location, type Locator } from "./identity/locations.ts";
+export { signature } from "./signature/signature.ts";
+export type { SignatureOptions } from "./signature/signature-options.ts";
+export {
+  StaleTimestamp,
+  Unavailable,
+  type VerifyFunction,
+  type VerifyRequest,
+} from "./signature/verify-function.ts";
 export { internal, type InternalOptions } from "./internal.ts";
-export { linear } from "./linear.ts";
-export { meta, type MetaOptions } from "./meta.ts";
-export { paddle } from "./paddle.ts";
-export { sendgrid } from "./sendgrid.ts";
-export { shopify } from "./shopify.ts";
-export { slack } from "./slack.ts";
-export { square, type SquareOptions } from "./square.ts";
-export { standardWebhooks } from "./standard-webhooks.ts";
-export { stripe } from "./stripe.ts";
-export { svix } from "./svix.ts";
-export { twilio, type TwilioOptions } from "./twilio.ts";
-export { zoom } from "./zoom.ts";
+export * from "./senders.ts";

@@ -1,23 +1,11 @@
-import {
-  MillraceError,
-  type Answer,
-  type Delivery,
-  type Refusal,
-  type SourceDefinition,
-  type SourceOptions,
-} from "@millrace/core";
-import { echoAnswer, OK_ANSWERS } from "./answers.ts";
-import { defineProvider } from "./define-provider.ts";
-import { noChallenge, withHandshake, identifyEach, identifyOne } from "./identity/identify.ts";
-import { firstOf, joined, json, jsonDigest, type Locator } from "./identity/delivery-reader.ts";
+import { MillraceError, type SourceDefinition, type SourceOptions } from "@millrace/core";
+import { echo } from "./answers.ts";
+import { defineProvider, noChallenge } from "./define-provider.ts";
+import { digest, joined, type Locator, locate } from "./identity/locations.ts";
 import { metaUpdates } from "./identity/meta-updates.ts";
-import { randomText } from "./random-text.ts";
-import { metaSamples } from "./samples/meta-samples.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { plainSignature } from "./signature/signature-format.ts";
-import { queryToken, queryValue } from "./signature/token-scheme.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import samples from "./samples/meta.json" with { type: "json" };
+import { isSameText } from "./signature/algorithm-of.ts";
+import { signature } from "./signature/signature.ts";
 
 export interface MetaOptions<Type extends string = string> extends SourceOptions<Type> {
   readonly verifyToken: string;
@@ -48,61 +36,43 @@ export function meta<Type extends string = string>(
       "Cannot use meta({ verifyToken }): it must be text of at least 8 characters",
     );
   }
-  const provider = defineProvider({
+  return defineProvider({
     name: "meta",
-    scheme: queryToken({
-      name: "hub.verify_token",
-      token: verifyToken,
-      posts: signatureScheme({
-        algorithm: hmacAlgorithm({ hash: "sha256", encoding: "hex", keys: keysIn("utf8") }),
-        format: plainSignature("sha256="),
-        header: "x-hub-signature-256",
-        message: "{body}",
-      }),
-    }),
-    identify: withHandshake(({ delivery }) => subscription(delivery), identifyUpdates),
+    verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
+    each: metaUpdates,
+    id: [
+      digest("json:entry.0.messaging.0", "json:object", "json:entry.0.id"),
+      digest("json:entry.0.standby.0", "json:object", "json:entry.0.id"),
+      digest("json:"),
+    ],
+    type: ["{json:object}.{json:entry.0.changes.0.field}", kindOfMessaging, "json:object"],
+    typeIsOptional: true,
     idIsSigned: true,
     repeatsDays: 7,
-    methods: ["POST", "GET"],
     bodyBytesMax: 3 * 1024 * 1024,
     keptHeaders: ["content-type"],
-    answers: OK_ANSWERS,
-    samples: metaSamples,
-    generateSecret: randomText("", 16, "hex"),
-  });
-  return { provider, options: policy };
+    challenge: {
+      method: "GET",
+      answer: ({ read }) => {
+        if (!isSameText(read("query:hub.verify_token") ?? "", verifyToken)) return undefined;
+        const isSubscription = read("query:hub.mode") === "subscribe";
+        return (isSubscription ? echo(read("query:hub.challenge")) : undefined) ?? noChallenge();
+      },
+    },
+    answer: { status: 200 },
+    samples,
+  })(policy);
 }
 
-function subscription(delivery: Delivery): Answer | Refusal | undefined {
-  if (delivery.method !== "GET") return undefined;
-  if (queryValue(delivery, "hub.mode") !== "subscribe") return noChallenge();
-  return echoAnswer(queryValue(delivery, "hub.challenge")) ?? noChallenge();
-}
+const OBJECT = locate("json:object");
 
-/** The kind of a conversation's update: `message`, `read`, `postback`, next to who and when. */
+/** The object, and the kind of a conversation's update: `message`, `read`, `postback`. */
 const kindOfMessaging: Locator = (reader) => {
   for (const list of ["messaging", "standby"]) {
     const kind = reader
       .jsonNames(["entry", "0", list, "0"])
       .find((name) => !["sender", "recipient", "timestamp"].includes(name));
-    if (kind !== undefined) return { text: kind };
+    if (kind !== undefined) return joined(".", OBJECT, () => ({ text: kind }))(reader);
   }
   return "missing";
 };
-
-const identifyUpdates = identifyEach(
-  metaUpdates,
-  identifyOne({
-    id: firstOf(
-      jsonDigest("entry.0.messaging.0", "object", "entry.0.id"),
-      jsonDigest("entry.0.standby.0", "object", "entry.0.id"),
-      jsonDigest(""),
-    ),
-    type: firstOf(
-      joined(".", json("object"), json("entry.0.changes.0.field")),
-      joined(".", json("object"), kindOfMessaging),
-      json("object"),
-    ),
-    typeIsOptional: true,
-  }),
-);

@@ -1,50 +1,32 @@
-import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { arrayItems, identifyEach, identifyOne } from "./identity/identify.ts";
-import { firstOf, json, jsonDigest } from "./identity/delivery-reader.ts";
-import { sendgridSamples } from "./samples/sendgrid-samples.ts";
-import { plainSignature } from "./signature/signature-format.ts";
-import { publicKeyAlgorithm, p256, randomPrivateKey } from "./signature/public-key-algorithm.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import { digest } from "./identity/locations.ts";
+import samples from "./samples/sendgrid.json" with { type: "json" };
+import { signature } from "./signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
 
 /**
- * Twilio SendGrid's Event Webhook: ECDSA on P-256 over `<time><body>`, checked with the
- * verification key that its settings show. A delivery is an array of events, and each is one of
- * ours, with its own bytes for a body.
+ * Twilio SendGrid's Event Webhook: ECDSA, checked with the verification key that its settings show.
+ * A delivery is an array of events, and each is one of ours, with its own bytes for a body.
+ * Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`.
  *
  * Source:
  * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
  * and @sendgrid/eventwebhook.
  */
-const provider = defineProvider({
+export const sendgrid = defineProvider({
   name: "sendgrid",
-  scheme: signatureScheme({
-    algorithm: publicKeyAlgorithm(p256),
-    format: plainSignature(),
+  verify: signature({
     header: "x-twilio-email-event-webhook-signature",
+    algorithm: "p256",
     message: "{ts}{body}",
-    timestamp: { header: "x-twilio-email-event-webhook-timestamp", unit: "s" },
+    time: { header: "x-twilio-email-event-webhook-timestamp" },
     toleranceMs: LONG_TOLERANCE_MS,
   }),
-  identify: identifyEach(
-    arrayItems,
-    identifyOne({
-      id: firstOf(json("sg_event_id"), jsonDigest("")),
-      type: json("event"),
-      typeIsOptional: true,
-    }),
-  ),
+  each: "json:",
+  id: ["json:sg_event_id", digest("json:")],
+  type: "json:event",
+  typeIsOptional: true,
   idIsSigned: true,
   repeatsDays: 1,
-  keptHeaders: ["content-type"],
-  samples: sendgridSamples,
-  generateSecret: () => randomPrivateKey(p256),
+  samples,
 });
-
-/** Identity: `sg_event_id`, or the SHA-256 of an event without; type: `event`. */
-export function sendgrid<Type extends string = string>(
-  options: SourceOptions<Type> = {},
-): SourceDefinition<NoInfer<Type>, never> {
-  return { provider, options };
-}

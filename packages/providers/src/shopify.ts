@@ -1,43 +1,29 @@
-import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
+import type { DeliveryHead } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import {
-  firstOf,
-  joined,
-  textToHeader,
-  type DeliveryReader,
-  type Found,
-  type Locator,
-} from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-text.ts";
-import { SAMPLE_SHOP, shopifySamples } from "./samples/shopify-samples.ts";
-import { eitherScheme, type Scheme, signatureScheme } from "./signature/signature-scheme.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { plainSignature } from "./signature/signature-format.ts";
+import { textToHeader, type DeliveryReader, type Found } from "./identity/delivery-reader.ts";
+import { joined, locate, type Locator } from "./identity/locations.ts";
+import samples from "./samples/shopify.json" with { type: "json" };
+import { signature } from "./signature/signature.ts";
 import { SHOPIFY_TYPES } from "./types/shopify-types.ts";
 
 /**
- * Shopify: `X-Shopify-Hmac-Sha256: <base64>`, HMAC-SHA256 over the body alone, in newer deliveries
- * without the `X-`. One action at a shop fires several topics with one event id, so the identity is
- * shop, topic and event id; they stand in headers that the signature does not cover, and are marked
- * unsigned.
+ * Events of Shopify. One action at a shop fires several topics with one event id, so the identity
+ * is shop, topic and event id, joined with `|`; they stand in headers that the signature does not
+ * cover, in newer deliveries without the `X-`. Type: the topic; where a newer delivery names the
+ * action apart, it stands behind the topic: `products/update`.
  *
  * Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates and shopify-api's
  * validate.js.
  */
-const provider = defineProvider({
+export const shopify = defineProvider({
   name: "shopify",
-  scheme: eitherScheme({
-    first: schemeOf("x-shopify-hmac-sha256"),
-    second: schemeOf("shopify-hmac-sha256"),
-    isSecond: isNewer,
-  }),
-  identify: identifyOne({
-    id: joined("|", named("shop-domain"), topicOf, firstOf(named("event-id"), named("webhook-id"))),
-    type: topicOf,
-  }),
-  idIsSigned: false,
+  idPrefix: "uuid",
+  verify: [
+    signature({ header: "x-shopify-hmac-sha256", encoding: "base64" }),
+    signature({ header: "shopify-hmac-sha256", encoding: "base64" }),
+  ],
+  id: joined("|", named("shop-domain"), topicOf, locate([named("event-id"), named("webhook-id")])),
+  type: topicOf,
   repeatsDays: 1,
   types: SHOPIFY_TYPES,
   keptHeaders: [
@@ -47,35 +33,15 @@ const provider = defineProvider({
       (name) => [`x-shopify-${name}`, `shopify-${name}`],
     ),
   ],
-  samples: shopifySamples,
-  generateSecret: randomText("shpss_", 16, "hex"),
-  identityHeaders: ({ eventId, type, nowMs }) => ({
+  samples,
+  sampleHeaders: ({ eventId, type, nowMs }) => ({
     "x-shopify-topic": textToHeader(type),
-    "x-shopify-shop-domain": SAMPLE_SHOP,
+    "x-shopify-shop-domain": "millrace-dev.myshopify.com",
     "x-shopify-event-id": textToHeader(eventId),
     "x-shopify-api-version": "2025-01",
     "x-shopify-triggered-at": new Date(nowMs).toISOString(),
   }),
 });
-
-/**
- * Events of Shopify. Identity: shop, topic and event id, joined with `|`; type: the topic. Where
- * a newer delivery names the action apart, it stands behind the topic: `products/update`.
- */
-export function shopify<Type extends string = never>(
-  options: SourceOptions<Type> = {},
-): SourceDefinition<(typeof SHOPIFY_TYPES)[number] | NoInfer<Type>, never> {
-  return { provider, options };
-}
-
-function schemeOf(header: string): Scheme {
-  return signatureScheme({
-    algorithm: hmacAlgorithm({ hash: "sha256", encoding: "base64", keys: keysIn("utf8") }),
-    format: plainSignature(),
-    header,
-    message: "{body}",
-  });
-}
 
 function isNewer({ headers }: DeliveryHead): boolean {
   return (

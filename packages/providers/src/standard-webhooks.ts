@@ -1,37 +1,50 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
-import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { header, json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-text.ts";
-import { standardWebhooksSamples } from "./samples/standard-webhooks-samples.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { standardScheme } from "./signature/signature-scheme.ts";
+import { defineProvider, type SourceFactory } from "./define-provider.ts";
+import samples from "./samples/standard-webhooks.json" with { type: "json" };
+import type { KeyEncoding } from "./signature/prepare-secrets.ts";
+import { standardSignature } from "./signature/signature.ts";
+
+export interface StandardWebhooksOptions<Type extends string = string> extends SourceOptions<Type> {
+  /**
+   * Encoding of the secret: the standard's base64 with `whsec_` or `v1,whsec_` in front or without,
+   * or text (`utf8`). A public key (`whpk_...`) needs no setting. Default: `base64`.
+   */
+  readonly key?: KeyEncoding;
+}
 
 /**
- * Standard Webhooks, version 1 signatures: `webhook-signature: v1,<base64>`, HMAC-SHA256 over
- * `<webhook-id>.<webhook-timestamp>.<body>` with the base64 key behind `whsec_`.
+ * Events of a Standard Webhooks sender. Identity: `webhook-id`; type: the body's `type`.
  *
  * Source: the Standard Webhooks specification, spec/standard-webhooks.md.
+ *
+ * @throws `invalid_config` for a `key` that is no encoding.
  */
-const provider = defineProvider({
-  name: "standard-webhooks",
-  scheme: standardScheme(keysIn("base64")),
-  identify: identifyOne({
-    id: header("webhook-id"),
-    type: json("type"),
-    typeIsOptional: true,
-  }),
-  idIsSigned: true,
-  repeatsDays: 3,
-  dataField: "data",
-  keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
-  samples: standardWebhooksSamples,
-  generateSecret: randomWhsec,
-});
-
-/** Events of a Standard Webhooks sender. Identity: `webhook-id`; type: the body's `type`. */
 export function standardWebhooks<Type extends string = string>(
-  options: SourceOptions<Type> = {},
+  options: StandardWebhooksOptions<Type> = {},
 ): SourceDefinition<NoInfer<Type>, "data"> {
-  return { provider, options };
+  const { key, ...policy } = options;
+  return standardProvider({ name: "standard-webhooks", key })(policy);
+}
+
+/** A sender that signs as Standard Webhooks has it, with headers of its prefix. */
+export function standardProvider(parts: {
+  readonly name: string;
+  readonly key?: KeyEncoding | KeyEncoding[] | undefined;
+  readonly prefix?: string;
+  readonly type?: string;
+}): SourceFactory<never, "data"> {
+  const { name, key, prefix = "webhook", type = "json:type" } = parts;
+  return defineProvider({
+    name,
+    idPrefix: "msg_",
+    verify: standardSignature(key, prefix),
+    id: `header:${prefix}-id`,
+    type,
+    typeIsOptional: true,
+    idIsSigned: true,
+    repeatsDays: 3,
+    dataField: "data",
+    keptHeaders: ["content-type", `${prefix}-id`, `${prefix}-timestamp`],
+    ...(type === "json:type" && { samples }),
+  });
 }

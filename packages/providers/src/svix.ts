@@ -1,46 +1,31 @@
-import type { DeliveryHead, SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { firstOf, json } from "./identity/delivery-reader.ts";
-import { randomWhsec } from "./random-text.ts";
-import { svixSamples } from "./samples/standard-webhooks-samples.ts";
-import { eitherScheme, standardScheme } from "./signature/signature-scheme.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
+import samples from "./samples/svix.json" with { type: "json" };
+import { standardSignature, type Scheme } from "./signature/signature.ts";
+import type { Locator } from "./identity/locations.ts";
+
+const SVIX: Scheme = standardSignature("base64", "svix");
+const STANDARD: Scheme = standardSignature("base64");
+
+/** The id of the form that was verified: the other's header may hold anything. */
+const id: Locator = (reader) =>
+  reader.header(SVIX.isPresent(reader.delivery) ? "svix-id" : "webhook-id");
 
 /**
- * Senders that deliver through Svix (Clerk and Resend among them): Standard Webhooks with headers
- * of its own, `svix-id`, `svix-timestamp` and `svix-signature`, or with the standard's.
+ * Events of senders that deliver through Svix: Standard Webhooks with headers of its own, or with
+ * the standard's. Identity: `svix-id`; type: the body's `type` or `event_type`.
  *
  * Source: https://docs.svix.com/receiving/verifying-payloads/how-manual.
  */
-const provider = defineProvider({
+export const svix = defineProvider({
   name: "svix",
-  scheme: eitherScheme({
-    first: standardScheme(keysIn("base64"), "svix"),
-    second: standardScheme(keysIn("base64")),
-    isSecond: isStandard,
-  }),
-  identify: identifyOne({
-    // The id of the form that was verified: the other's header may hold anything.
-    id: (reader) => reader.header(isStandard(reader.delivery) ? "webhook-id" : "svix-id"),
-    type: firstOf(json("type"), json("event_type")),
-    typeIsOptional: true,
-  }),
+  idPrefix: "msg_",
+  verify: [SVIX, STANDARD],
+  id,
+  type: ["json:type", "json:event_type"],
+  typeIsOptional: true,
   idIsSigned: true,
   repeatsDays: 5,
   secretPrefix: "whsec_",
   keptHeaders: ["content-type", "svix-id", "svix-timestamp", "webhook-id", "webhook-timestamp"],
-  samples: svixSamples,
-  generateSecret: randomWhsec,
+  samples,
 });
-
-/** Identity: `svix-id`; type: the body's `type` or `event_type`. */
-export function svix<Type extends string = string>(
-  options: SourceOptions<Type> = {},
-): SourceDefinition<NoInfer<Type>, never> {
-  return { provider, options };
-}
-
-function isStandard({ headers }: DeliveryHead): boolean {
-  return headers["svix-signature"] === undefined && headers["webhook-signature"] !== undefined;
-}

@@ -1,21 +1,8 @@
 import type { SourceDefinition, SourceOptions } from "@millrace/core";
 import { defineProvider } from "./define-provider.ts";
-import {
-  textToHeader,
-  type Found,
-  bodyDigest,
-  firstOf,
-  form,
-  header,
-  type Locator,
-} from "./identity/delivery-reader.ts";
-import { identifyOne } from "./identity/identify.ts";
-import { randomText } from "./random-text.ts";
-import { twilioSamples } from "./samples/twilio-samples.ts";
-import { hmacAlgorithm } from "./signature/signature-algorithm.ts";
-import { keysIn } from "./signature/prepare-secrets.ts";
-import { plainSignature } from "./signature/signature-format.ts";
-import { signatureScheme } from "./signature/signature-scheme.ts";
+import { digest } from "./identity/locations.ts";
+import samples from "./samples/twilio.json" with { type: "json" };
+import { signature } from "./signature/signature.ts";
 import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
 
 export interface TwilioOptions<Type extends string = string> extends SourceOptions<Type> {
@@ -25,15 +12,14 @@ export interface TwilioOptions<Type extends string = string> extends SourceOptio
 
 /** No instruction: Twilio does nothing further with a message or a call. */
 const EMPTY_TWIML = {
-  status: 200,
-  headers: { "content-type": "text/xml; charset=utf-8" },
+  type: "text/xml; charset=utf-8",
   body: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>',
 };
 
 /**
- * Events of Twilio: `X-Twilio-Signature: <base64>`, HMAC-SHA1 with the auth token over the URL and
- * the fields of the form; no time is signed. Answered with empty TwiML: it is for reports
- * (messages, status callbacks), not for calls that wait for instructions.
+ * Events of Twilio: HMAC-SHA1 with the auth token over the URL and the fields of the form; no time
+ * is signed. Answered with empty TwiML: it is for reports (messages, status callbacks), not for
+ * calls that wait for instructions.
  *
  * Identity: `I-Twilio-Idempotency-Token`, which is not signed, else the body's SHA-256. Type:
  * `EventType`, else what a status is of and the status: `message.delivered`, `call.completed`,
@@ -47,41 +33,28 @@ export function twilio<Type extends string = string>(
   options: TwilioOptions<Type>,
 ): SourceDefinition<NoInfer<Type>, never> {
   const { url, ...policy } = options;
-  const provider = defineProvider({
+  return defineProvider({
     name: "twilio",
-    scheme: signatureScheme({
-      algorithm: hmacAlgorithm({ hash: "sha1", encoding: "base64", keys: keysIn("utf8") }),
-      format: plainSignature(),
+    idPrefix: "uuid",
+    verify: signature({
       header: "x-twilio-signature",
+      algorithm: "sha1",
+      encoding: "base64",
       message: urlFormMessage(readSignedUrl("twilio", url, { query: false })),
     }),
-    identify: identifyOne({
-      id: firstOf(header("i-twilio-idempotency-token"), bodyDigest),
-      type: firstOf(
-        form("EventType"),
-        status("recording", "RecordingStatus"),
-        status("message", "MessageStatus"),
-        status("call", "CallStatus"),
-        status("message", "SmsStatus"),
-      ),
-      typeIsOptional: true,
-    }),
-    idIsSigned: false,
-    keptHeaders: ["content-type", "i-twilio-idempotency-token"],
-    answers: { accepted: EMPTY_TWIML, duplicate: EMPTY_TWIML },
-    samples: twilioSamples,
-    generateSecret: randomText("", 16, "hex"),
-    identityHeaders: ({ eventId }) => ({
+    id: ["header:i-twilio-idempotency-token", digest()],
+    type: [
+      "form:EventType",
+      "recording.{form:RecordingStatus}",
+      "message.{form:MessageStatus}",
+      "call.{form:CallStatus}",
+      "message.{form:SmsStatus}",
+    ],
+    typeIsOptional: true,
+    answer: EMPTY_TWIML,
+    samples,
+    sampleHeaders: () => ({
       "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
-      "i-twilio-idempotency-token": textToHeader(eventId),
     }),
-  });
-  return { provider, options: policy };
-}
-
-function status(of: string, field: string): Locator {
-  return (reader): Found => {
-    const found = reader.form(field);
-    return typeof found === "string" ? found : { text: `${of}.${found.text}` };
-  };
+  })(policy);
 }

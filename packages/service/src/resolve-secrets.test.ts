@@ -26,6 +26,11 @@ test("the environment goes before the config, and commas part secrets", () => {
   expect(secrets).toEqual({ "hook-mesh": ["new", "old"], stripe: ["from-env"] });
 });
 
+test("the comma of v1,whsec_ is part of its secret", () => {
+  const secrets = resolveSecrets(config, { STRIPE_WEBHOOK_SECRET: "v1,whsec_new, whsec_old" });
+  expect(secrets["stripe"]).toEqual(["v1,whsec_new", "whsec_old"]);
+});
+
 test("an empty variable counts as unset, and a source without a secret is left out", () => {
   expect(
     resolveSecrets(config, { HOOK_MESH_WEBHOOK_SECRET: "", STRIPE_WEBHOOK_SECRET: "" }),

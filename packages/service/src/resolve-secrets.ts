@@ -58,8 +58,8 @@ const isSet = (text: string | undefined): text is string => text !== undefined &
 function parseVariable(text: string, source: Source): readonly string[] {
   const list = parseList(text);
   if (list !== undefined) return list;
-  const parts = trimmed(text.split(/[,\n]/));
-  // A sender's secret with a comma must not become two halves, each of them live.
+  const parts = trimmed(text.split(/(?<!\bv1),|\n/));
+  // A secret with a comma must not become two halves, each of them live; `v1,whsec_` is one text.
   if (parts.length > 1) for (const [index, part] of parts.entries()) checkPart(source, part, index);
   return parts;
 }

@@ -1,5 +1,10 @@
-import { MillraceError, type Provider, type SampleRequest, type SignRequest } from "@millrace/core";
-import { newEventId } from "@millrace/providers";
+import {
+  MillraceError,
+  newEventId,
+  type Provider,
+  type SampleRequest,
+  type SignRequest,
+} from "@millrace/core";
 
 export interface EventRecipe {
   readonly provider: Provider;

@@ -1,5 +1,4 @@
-import type { Delivery, Provider } from "@millrace/core";
-import { newEventId } from "@millrace/providers";
+import { newEventId, type Delivery, type Provider } from "@millrace/core";
 import { composeBody, type Payload } from "./compose-body.ts";
 import { keyName } from "./key-name.ts";
 

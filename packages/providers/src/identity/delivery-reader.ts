@@ -1,6 +1,5 @@
 import { readForm, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
 
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
 
@@ -14,9 +13,22 @@ export interface DeliveryReader {
   /** The names of an object's members in the JSON body; none where there is no object. */
   jsonNames(path: readonly string[]): readonly string[];
   form(name: string): Found;
+  /** A value of the query that is there once, decoded. */
+  query(name: string): Found;
 }
 
+const READERS = new WeakMap<Delivery, DeliveryReader>();
+
+/** One reader for a delivery, so that its body is parsed once. */
 export function readDelivery(delivery: Delivery): DeliveryReader {
+  const known = READERS.get(delivery);
+  if (known !== undefined) return known;
+  const reader = createReader(delivery);
+  READERS.set(delivery, reader);
+  return reader;
+}
+
+function createReader(delivery: Delivery): DeliveryReader {
   let parsed: { readonly value: unknown } | undefined | "unread" = "unread";
   const read = () => (parsed === "unread" ? (parsed = parse(delivery.body)) : parsed);
   return {
@@ -42,6 +54,11 @@ export function readDelivery(delivery: Delivery): DeliveryReader {
       return typeof value === "object" && value !== null ? Object.keys(value) : [];
     },
     form: (name) => textOf(readForm(delivery.body)?.find(([field]) => field === name)?.[1]),
+    query(name) {
+      const at = delivery.url.indexOf("?");
+      const values = new URLSearchParams(at === -1 ? "" : delivery.url.slice(at + 1)).getAll(name);
+      return values.length === 1 ? textOf(values[0]) : "missing";
+    },
   };
 }
 
@@ -83,85 +100,6 @@ function literalAt(body: Uint8Array, path: readonly string[]): Found {
 // Bytes that are no UTF-8 all read as U+FFFD, so two ids that differ could look the same.
 function isAmbiguous(found: Found, body: Uint8Array): boolean {
   return typeof found === "object" && found.text.includes("\ufffd") && !isUtf8(body);
-}
-
-export type Locator = (reader: DeliveryReader) => Found;
-
-export const header =
-  (name: string): Locator =>
-  (reader) =>
-    reader.header(name.toLowerCase());
-
-/** A value of the JSON body by its path, with dots between: `event.type`. */
-export function json(path: string): Locator {
-  const names = path.split(".");
-  return (reader) => reader.json(names);
-}
-
-export const firstOf =
-  (...locators: readonly Locator[]): Locator =>
-  (reader) => {
-    for (const locate of locators) {
-      const found = locate(reader);
-      if (found !== "missing") return found;
-    }
-    return "missing";
-  };
-
-export const form =
-  (name: string): Locator =>
-  (reader) =>
-    reader.form(name);
-
-/** Several positions with a sign between, all of which must have a value without that sign. */
-export const joined =
-  (separator: string, ...locators: readonly Locator[]): Locator =>
-  (reader) => {
-    const texts: string[] = [];
-    for (const locate of locators) {
-      const found = locate(reader);
-      if (typeof found === "string") return found;
-      if (found.text.includes(separator)) return "malformed";
-      texts.push(found.text);
-    }
-    return { text: texts.join(separator) };
-  };
-
-/**
- * For events without an id: the SHA-256 in hexadecimal of values of the JSON body, the first of
- * which must be there. Each counts with its length, so that none can grow at another's cost.
- */
-export function jsonDigest(first: string, ...others: readonly string[]): Locator {
-  const paths = [first, ...others].map((path) => (path === "" ? [] : path.split(".")));
-  return (reader) => {
-    const hash = createHash("sha256");
-    for (const [index, path] of paths.entries()) {
-      const bytes = reader.jsonBytes(path);
-      if (bytes === "not_json") return bytes;
-      if (bytes === "missing" && index === 0) return bytes;
-      hash.update(bytes === "missing" ? "-\n" : `${bytes.length}\n`);
-      if (bytes !== "missing") hash.update(bytes);
-    }
-    return { text: hash.digest("hex") };
-  };
-}
-
-/** The SHA-256 of the body in hexadecimal: an id where the sender gives none. */
-export const bodyDigest: Locator = ({ delivery }) => ({
-  text: createHash("sha256").update(delivery.body).digest("hex"),
-});
-
-const LOCATION =
-  /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]*][^\s.[\]*]*(?:\.[^\s.[\]*]+)*))$/;
-
-/** Reads a location as a config writes it: `header:x-acme-id` or `json:data.id`. */
-export function parseLocation(
-  text: string,
-): { readonly kind: "header" | "json"; readonly name: string } | undefined {
-  const [, headerName, path] = LOCATION.exec(text) ?? [];
-  if (headerName !== undefined) return { kind: "header", name: headerName.toLowerCase() };
-  if (path !== undefined) return { kind: "json", name: path };
-  return undefined;
 }
 
 /** A header's value as it came: text of one character a byte (latin1), as node:http gives it. */

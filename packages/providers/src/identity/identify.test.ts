@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
 import { deliveryOf } from "../testing/sign-delivery.ts";
-import { identifyOne } from "./identify.ts";
-import { header, json } from "./delivery-reader.ts";
+import { createIdentify } from "./identify.ts";
+import { locate } from "./locations.ts";
 
-const fromBody = identifyOne({ id: json("id"), type: json("event.type"), typeIsOptional: true });
-const fromHeader = identifyOne({ id: header("x-id"), type: header("x-type") });
+const createFrom = (id: string, type: string, typeIsOptional: boolean) =>
+  createIdentify({
+    id: locate(id),
+    type: locate(type),
+    typeIsOptional,
+    each: undefined,
+    body: undefined,
+  });
+const fromBody = createFrom("json:id", "json:event.type", true);
+const fromHeader = createFrom("header:x-id", "header:x-type", false);
 
 function idOf(body: string | Uint8Array): string {
   const found = fromBody(deliveryOf({}, body));
@@ -64,11 +72,11 @@ test("bytes that are no UTF-8 are taken beside the id, and refused within it", (
 
 test("names of Object.prototype are no properties of a body", () => {
   for (const path of ["constructor.name", "__proto__.x", "toString.name"]) {
-    const identify = identifyOne({ id: json(path), type: json("t"), typeIsOptional: true });
+    const identify = createFrom(`json:${path}`, "json:t", true);
     expect(identify(deliveryOf({}, "{}"))).toMatchObject({ code: "invalid_event_id" });
   }
   for (const path of ["constructor", "__proto__", "toString"]) {
-    const identify = identifyOne({ id: json("id"), type: json(path), typeIsOptional: true });
+    const identify = createFrom("json:id", `json:${path}`, true);
     expect(identify(deliveryOf({}, '{"id":"a"}'))).toMatchObject({ events: [{ type: "unknown" }] });
   }
 });

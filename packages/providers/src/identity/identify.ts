@@ -10,27 +10,56 @@ import {
   type Refusal,
   jsonPieces,
 } from "@millrace/core";
-import { type DeliveryReader, type Found, type Locator, readDelivery } from "./delivery-reader.ts";
+import { type Found, readDelivery } from "./delivery-reader.ts";
+import { locate, type Locator } from "./locations.ts";
 import { refuse } from "../answers.ts";
 
 const UNKNOWN_TYPE = "unknown";
 
-export function identifyOne(places: {
+/** Cuts a delivery into the bodies of its events. */
+export type Split = (delivery: Delivery) => readonly Uint8Array[] | Refusal;
+
+export interface IdentityParts {
   readonly id: Locator;
   readonly type: Locator;
-  readonly typeIsOptional?: boolean;
-}): (delivery: Delivery) => Identification {
+  readonly typeIsOptional: boolean;
+  readonly each: string | Split | undefined;
+  readonly body: string | undefined;
+  readonly answer?: (delivery: Delivery) => Answer;
+}
+
+type Identify = (delivery: Delivery) => Identification;
+
+export function createIdentify(parts: IdentityParts): Identify {
+  const { each, answer } = parts;
+  const split = typeof each === "string" ? splitList(pathOf(each)) : each;
+  const one = identifyOne(parts);
+  const all = split === undefined ? one : identifyEach(split, one);
+  const inner = parts.body === undefined ? all : identifyInner(parts.body, all);
+  if (answer === undefined) return inner;
+  return (delivery) => {
+    const found = inner(delivery);
+    return found.ok && found.kind === "events" ? { ...found, answer: answer(delivery) } : found;
+  };
+}
+
+function pathOf(location: string): readonly string[] {
+  const path = location.replace(/^json:/, "");
+  return path === "" ? [] : path.split(".");
+}
+
+function identifyOne({ id, type, typeIsOptional }: IdentityParts): Identify {
   return (delivery) => {
     const reader = readDelivery(delivery);
-    const eventId = textOf(places.id(reader), "invalid_event_id", EVENT_ID_BYTES_MAX);
+    const eventId = textOf(id(reader), "invalid_event_id", EVENT_ID_BYTES_MAX);
     if (typeof eventId !== "string") return eventId;
-    const found = places.type(reader);
-    const type =
-      found === "missing" && places.typeIsOptional === true
+    const found = type(reader);
+    const text =
+      found === "missing" && typeIsOptional
         ? UNKNOWN_TYPE
         : textOf(found, "invalid_event_type", EVENT_TYPE_BYTES_MAX);
-    if (typeof type !== "string") return type;
-    return { ok: true, kind: "events", events: [{ eventId, type }] };
+    if (typeof text !== "string") return text;
+    return { ok: true, kind: "events", events: [{ eventId, type: text }] };
   };
 }
 
@@ -49,10 +78,7 @@ function textOf(found: Found, code: ErrorCode, bytesMax: number): string | Refus
 const EVENTS_MAX = 10_000;
 
 /** One event without an id refuses all. */
-export function identifyEach(
-  split: (delivery: Delivery) => readonly Uint8Array[] | Refusal,
-  identify: (delivery: Delivery) => Identification,
-): (delivery: Delivery) => Identification {
+function identifyEach(split: Split, identify: Identify): Identify {
   return (delivery) => {
     const bodies = split(delivery);
     if ("ok" in bodies) return bodies;
@@ -69,30 +95,45 @@ export function identifyEach(
   };
 }
 
-/** The items of a body that is a JSON array, each as the bytes that came. */
-export function arrayItems(delivery: Delivery): readonly Uint8Array[] | Refusal {
-  const bytes = readDelivery(delivery).jsonBytes([]);
-  if (typeof bytes === "string")
-    return refuse("invalid_body", "Cannot read the body: it is not JSON");
-  const pieces = jsonPieces(bytes);
-  const isArray = /^[\ufeff\s]*\[/.test(Buffer.from(bytes.subarray(0, 64)).toString("utf8"));
-  if (!isArray) return refuse("invalid_body", "Cannot read the body: it is not a JSON array");
-  return pieces.map((piece) => piece.bytes);
-}
-
-/** `answerTo` gives the answer of a handshake, or undefined for an event. */
-export function withHandshake(
-  answerTo: (reader: DeliveryReader) => Answer | Refusal | undefined,
-  identify: (delivery: Delivery) => Identification,
-): (delivery: Delivery) => Identification {
+/** The items of a list in the JSON body, each as the bytes that came. */
+function splitList(path: readonly string[]): Split {
   return (delivery) => {
-    const answer = answerTo(readDelivery(delivery));
-    if (answer === undefined) return identify(delivery);
-    return "ok" in answer ? answer : { ok: true, kind: "handshake", answer };
+    const bytes = readDelivery(delivery).jsonBytes(path);
+    const isList =
+      typeof bytes !== "string" &&
+      /^[\ufeff\s]*\[/.test(Buffer.from(bytes.subarray(0, 64)).toString("utf8"));
+    if (isList) return jsonPieces(bytes).map((piece) => piece.bytes);
+    const why = bytes === "not_json" ? "it is not JSON" : "its events are not a JSON array";
+    return refuse("invalid_body", `Cannot read the body: ${why}`);
   };
 }
 
-/** The refusal of a handshake without a challenge. */
-export function noChallenge(): Refusal {
-  return refuse("invalid_body", "Cannot answer the handshake: it holds no challenge");
+/** Reads the JSON of the events within a delivery. */
+function readInner(location: string): (delivery: Delivery) => Uint8Array | undefined {
+  const isBase64 = location.startsWith("base64:");
+  const find = locate(isBase64 ? location.slice("base64:".length) : location);
+  return (delivery) => {
+    const found = find(readDelivery(delivery));
+    if (typeof found === "string") return undefined;
+    return isBase64 ? decodeBase64(found.text) : Buffer.from(found.text);
+  };
+}
+
+// Strict, so that no two texts are one event.
+function decodeBase64(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes : undefined;
+}
+
+/** Of a form the id and the type stand in its JSON; of base64 in the JSON that it stands in. */
+function identifyInner(location: string, identify: Identify): Identify {
+  const read = readInner(location);
+  const isOutside = location.startsWith("base64:json:");
+  return (delivery) => {
+    const body = read(delivery);
+    if (body === undefined) return refuse("invalid_body", "Cannot read the body: it has no events");
+    const found = identify(isOutside ? delivery : { ...delivery, body });
+    if (!found.ok || found.kind !== "events") return found;
+    return { ...found, events: found.events.map((event) => ({ body, ...event })) };
+  };
 }

@@ -1,25 +1,55 @@
 import type { SampleRequest } from "@millrace/core";
 
-export type { SampleRequest };
-
 export interface Samples {
   readonly sampleTypes: readonly string[];
   sample(request: SampleRequest): string;
 }
 
-/** `other` serves every further type; `write` makes text where the sender writes no JSON. */
-export function defineSamples<Value = unknown>(
-  byType: Readonly<Record<string, (request: SampleRequest) => Value>>,
-  other: (request: SampleRequest) => Value,
-  write: (value: Value) => string = JSON.stringify,
+/**
+ * Samples from templates: a key names one type or several, and `*` serves every further one. In a
+ * text `{id}`, `{type}`, and the time as `{iso}`, `{utc}`, `{s}`, or `{ms}` are the event's;
+ * `{type.0}` and `{type.1}` are its type, cut at the first dot; `{amount}` and `{<name>:<length>}`
+ * are digits that follow from its id. `"{#...}"` is a number.
+ */
+export function defineSamples(
+  templates: Readonly<Record<string, unknown>>,
+  write: (json: string) => string = (json) => json,
 ): Samples {
+  const byType = new Map(
+    Object.entries(templates).flatMap(([types, template]) =>
+      types.split(" ").map((type) => [type, JSON.stringify(template)] as const),
+    ),
+  );
+  const other = byType.get("*") ?? "{}";
+  byType.delete("*");
   return {
-    sampleTypes: Object.keys(byType),
-    sample: (request) => {
-      const make = Object.hasOwn(byType, request.type) ? byType[request.type] : undefined;
-      return write((make ?? other)(request));
-    },
+    sampleTypes: [...byType.keys()],
+    sample: (request) => write(fillIn(byType.get(request.type) ?? other, request)),
   };
+}
+
+function fillIn(template: string, request: SampleRequest): string {
+  return template.replaceAll(/"\{#([^}"]+)\}"|\{#?([^}"]+)\}/g, (found, number, text) => {
+    const value = valueOf(number ?? text, request, found.includes("#"));
+    return number === undefined ? JSON.stringify(value).slice(1, -1) : value;
+  });
+}
+
+function valueOf(name: string, { eventId, type, nowMs }: SampleRequest, isNumber: boolean): string {
+  const [salt = "", length] = name.split(":");
+  if (length !== undefined) {
+    const digits = digitsOf(eventId, salt, Number(length));
+    return isNumber ? String(Number.parseInt(digits, 16)) : digits;
+  }
+  const [first = "", ...rest] = type.split(".");
+  const values: Readonly<Record<string, string>> = {
+    ...{ id: eventId, type, ms: String(nowMs), s: String(Math.floor(nowMs / 1_000)) },
+    ...{ "type.0": first, "type.1": rest.join(".") },
+    iso: new Date(nowMs).toISOString(),
+    utc: new Date(nowMs).toUTCString(),
+    amount: String(100 + (Number.parseInt(digitsOf(eventId, "amount", 8), 16) % 100_000)),
+  };
+  return values[name] ?? name;
 }
 
 /** Hexadecimal digits that follow from an event's id (FNV-1a): the same id, the same sample. */
@@ -33,9 +63,4 @@ export function digitsOf(eventId: string, salt: string, length: number): string 
     digits += hash.toString(16).padStart(8, "0");
   }
   return digits.slice(0, length);
-}
-
-/** An amount in the smallest unit that follows from an event's id: 100 to 100,099. */
-export function amountOf(eventId: string): number {
-  return 100 + (Number.parseInt(digitsOf(eventId, "amount", 8), 16) % 100_000);
 }

@@ -40,20 +40,28 @@ const FORMS: Readonly<Record<KeyEncoding, string>> = {
   base64: "the base64 of at least 16 bytes, with its padding, with whsec_ in front or without",
 };
 
-export function keysIn(encoding: KeyEncoding): KeyReader {
+/**
+ * Reads a secret in each of the encodings that fit it. Text that has 32 hexadecimal digits is often
+ * base64 too, so in a list base64 wants its prefix.
+ */
+export function keysIn(...encodings: readonly KeyEncoding[]): KeyReader {
+  const [only, ...others] = encodings;
+  const fits = (secret: string, encoding: KeyEncoding) =>
+    encoding !== "base64" || others.length === 0 || PREFIX.test(secret);
   return {
-    read: (secret) => {
-      const key = readKey(secret, encoding);
-      return key === undefined ? [] : [key];
-    },
-    form: FORMS[encoding],
+    read: (secret) =>
+      encodings
+        .filter((encoding) => fits(secret, encoding))
+        .flatMap((encoding) => readKey(secret, encoding) ?? []),
+    form: FORMS[others.length === 0 ? (only ?? "utf8") : "utf8"],
   };
 }
 
 export type KeyEncoding = (typeof KEY_ENCODINGS)[number];
 export const KEY_ENCODINGS = ["utf8", "hex", "base64"] as const;
 
-const PREFIX = "whsec_";
+/** Supabase writes `v1,` in front. */
+const PREFIX = /^(?:v1,)?whsec_/;
 const TEXT_BYTES_MIN = 8;
 const DECODED_BYTES_MIN = 16;
 
@@ -61,8 +69,8 @@ const DECODED_BYTES_MIN = 16;
  * The key's bytes; undefined when the secret is not in this encoding or too short: 8 bytes as
  * text, 16 decoded. `base64` takes the secret with or without its `whsec_`.
  */
-export function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined {
-  const bare = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined {
+  const bare = secret.replace(PREFIX, "");
   if (encoding === "utf8") {
     return Buffer.byteLength(bare) < TEXT_BYTES_MIN ? undefined : Buffer.from(secret, "utf8");
   }

@@ -1,7 +1,13 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
-import type { SignedMessage } from "@millrace/core";
+import type { Delivery, SignedMessage } from "@millrace/core";
 
 export type Message = SignedMessage;
+
+/**
+ * Makes the signed message of a delivery where no template says it: several where senders differ,
+ * or none when the delivery cannot have been signed.
+ */
+export type MessageMaker = (delivery: Pick<Delivery, "url" | "body">) => readonly Message[];
 
 export interface SigningKey {
   /** True when one of the signatures is this key's over the message; compares in constant time. */
@@ -67,7 +73,9 @@ export function hmacAlgorithm(options: {
         accepts: (message, signatures) =>
           keys.some((key) => {
             const digest = hmac(hash, key, message);
-            return signatures.some((signature) => timingSafeEqual(digest, signature));
+            return signatures.some(
+              (signature) => signature.length === bytes && timingSafeEqual(digest, signature),
+            );
           }),
         sign: (message) => hmac(hash, first, message).toString(encoding),
       };

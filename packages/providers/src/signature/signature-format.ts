@@ -16,21 +16,23 @@ function firstItems(value: string, separator: string): string[] {
 }
 
 /**
- * Pairs in any order, of which some are signatures and one is the time: `t=<time>,v1=<hex>,...`.
+ * Pairs in any order, of which some are signatures and one can be the time: `t=<time>,v1=<hex>`.
  * Other names are skipped. A header that came twice has two times and is refused.
  */
 export function pairSignature(options: {
   separator: string;
   signature: string;
-  timestamp: string;
+  time?: string | undefined;
 }): SignatureFormat {
-  const { separator, signature, timestamp } = options;
+  const { separator, signature, time } = options;
   return {
     read(value) {
       const pairs = firstItems(value, separator);
-      return { candidates: named(pairs, signature), timestamps: named(pairs, timestamp) };
+      const timestamps = time === undefined ? [] : named(pairs, time);
+      return { candidates: named(pairs, signature), timestamps };
     },
-    write: (text, time) => `${timestamp}=${time}${separator}${signature}=${text}`,
+    write: (text, ts) =>
+      `${time === undefined ? "" : `${time}=${ts}${separator}`}${signature}=${text}`,
   };
 }
 
@@ -54,18 +56,23 @@ export function plainSignature(prefix = ""): SignatureFormat {
 }
 
 /**
- * A list with spaces between, each item a version and a signature: `v1,<base64> v1,<base64>`.
- * Other versions (`v1a`) are skipped. A header that came twice is one longer list.
+ * A list with spaces between, each item a version and a signature: `v1,<base64> v1,<base64>`. Of
+ * a version with the letter of another algorithm (`v1a`) that letter stays in front; others are
+ * skipped. A header that came twice is one longer list.
  */
 export function versionList(version: string): SignatureFormat {
-  const start = `${version},`;
+  const versions = [`${version},`, `${version}a,`];
   return {
     read(value) {
-      const items = firstItems(value, " ").filter((item) => item.startsWith(start));
+      const items = firstItems(value, " ").filter((item) =>
+        versions.some((start) => item.startsWith(start)),
+      );
       // Headers that came twice are joined with ", ": the comma is no part of the signature.
-      const candidates = items.map((item) => item.slice(start.length).replace(/,$/, ""));
+      const candidates = items.map((item) =>
+        item.slice(version.length).replace(/^,/, "").replace(/,$/, ""),
+      );
       return { candidates, timestamps: [] };
     },
-    write: (signature) => start + signature,
+    write: (signature) => `${version},${signature}`,
   };
 }

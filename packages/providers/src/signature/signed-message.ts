@@ -63,7 +63,7 @@ function readTs(
   return ms === undefined ? badTimestamp(NOT_WHOLE) : { text, ms };
 }
 
-const NOT_WHOLE = "it is not a whole number of its unit";
+const NOT_WHOLE = "it is not a time in its unit";
 
 export const badSignature = (state: string): Refusal =>
   refuse("invalid_signature", `Cannot verify the delivery: ${state}`);
@@ -90,24 +90,22 @@ export interface MessageTemplate {
 type Placeholder = keyof MessageParts;
 type Segment = { readonly literal: string } | { readonly placeholder: Placeholder };
 
-/**
- * Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. `{id}` wants text
- * between itself and the next placeholder, or one could grow at the cost of the other.
- */
+/** Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. */
 export function isMessageTemplate(text: string): boolean {
   const names = text.match(/\{[^{}]*\}/g) ?? [];
   return (
     /^[\x20-\x7e]*$/.test(text) &&
     !/[{}]/.test(text.replaceAll(/\{(?:id|ts|body)\}/g, "")) &&
     text.includes("{body}") &&
-    !/\{id\}\{|\}\{id\}/.test(text) &&
     new Set(names).size === names.length
   );
 }
 
 /** True when `{id}` and the next placeholder touch, so that one could take from the other. */
-export function isIdUnbounded(text: string): boolean {
-  return /\}\{id\}|\{id\}\{/.test(text);
+export function isIdUnbounded(text: string, unit: TimestampUnit = "s"): boolean {
+  // A time of RFC 3339 begins and ends in one way only, so that nothing can be cut from it.
+  const bounded = unit === "rfc3339" ? text.replaceAll("{ts}", "0") : text;
+  return /\}\{id\}|\{id\}\{/.test(bounded);
 }
 
 /** Makes a template ready: `{ts}.{body}`. It must be one (`isMessageTemplate`). */
@@ -163,8 +161,9 @@ function isPlaceholder(segment: Segment, name: Placeholder): boolean {
   return "placeholder" in segment && segment.placeholder === name;
 }
 
-/** Seconds or milliseconds since the epoch, in decimal digits. */
-export type TimestampUnit = "s" | "ms";
+/** Seconds or milliseconds since the epoch in decimal digits, or `2026-01-01T00:00:00Z`. */
+export type TimestampUnit = (typeof TIMESTAMP_UNITS)[number];
+export const TIMESTAMP_UNITS = ["s", "ms", "rfc3339"] as const;
 
 /** Millisecond tolerance of the senders that document one: five minutes. */
 export const TOLERANCE_MS = 300_000;
@@ -177,18 +176,24 @@ export const LONG_TOLERANCE_MS = 86_400_000;
 
 // Twelve digits of seconds reach the year 33658; thirteen are milliseconds that lost their way.
 const UNITS = {
-  s: { digits: /^\d{1,12}$/, ms: 1_000 },
-  ms: { digits: /^\d{1,15}$/, ms: 1 },
-} as const satisfies Record<TimestampUnit, { digits: RegExp; ms: number }>;
+  s: { form: /^\d{1,12}$/, read: (text) => Number(text) * 1_000 },
+  ms: { form: /^\d{1,15}$/, read: Number },
+  rfc3339: {
+    form: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/,
+    read: Date.parse,
+  },
+} as const satisfies Record<TimestampUnit, { form: RegExp; read: (text: string) => number }>;
 
-/** Reads a signed time: digits and nothing else. Undefined for all that Number() also takes. */
+/** Reads a signed time in exactly its unit. Undefined for all else that Number() takes. */
 function readTimestamp(text: string, unit: TimestampUnit): number | undefined {
-  return UNITS[unit].digits.test(text) ? Number(text) * UNITS[unit].ms : undefined;
+  const ms = UNITS[unit].form.test(text) ? UNITS[unit].read(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 /** Writes a time as its sender would. */
 export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
-  return String(Math.floor(nowMs / UNITS[unit].ms));
+  if (unit === "rfc3339") return new Date(nowMs).toISOString();
+  return String(unit === "s" ? Math.floor(nowMs / 1_000) : nowMs);
 }
 
 /** Refuses what lies further than the tolerance in the past or in the future. */

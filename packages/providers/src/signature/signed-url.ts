@@ -1,7 +1,6 @@
 import { MillraceError, readForm, type FormField } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Message } from "./signature-algorithm.ts";
-import type { MessageMaker } from "./signature-scheme.ts";
+import type { Message, MessageMaker } from "./signature-algorithm.ts";
 
 /**
  * The address at which a sender reaches a source, for senders that sign it. It is configured:

@@ -1,14 +1,27 @@
 import { createHash } from "node:crypto";
 import type { SourceDefinition } from "@millrace/core";
+import { expect } from "vitest";
 import {
+  anthropic,
+  bigcommerce,
+  clerk,
+  coinbaseCommerce,
   discord,
   github,
   gitlab,
   hmac,
   hookMesh,
+  hubspot,
+  line,
   linear,
+  liveblocks,
   meta,
+  okta,
+  openai,
   paddle,
+  polar,
+  razorpay,
+  resend,
   sendgrid,
   shopify,
   slack,
@@ -16,9 +29,13 @@ import {
   standardWebhooks,
   stripe,
   svix,
+  telegram,
   twilio,
+  twitch,
+  woocommerce,
+  workos,
   zoom,
-} from "../index.ts";
+} from "../senders.ts";
 
 /** A source that every provider's tests loop over, and what is its own about it. */
 export interface SourceCase {
@@ -41,7 +58,16 @@ const FIVE_MINUTES_MS = 300_000;
 const DAY_MS = 86_400_000;
 const url = "https://hooks.example.com/webhooks/a";
 
-/** Every provider, in each form that it has; a name begins with the provider's function. */
+/** For an id whose parts a plain sample has not. */
+const ANY_DIGEST = expect.stringMatching(/^[0-9a-f]{64}$/) as unknown as string;
+
+/** The senders whose deliveries carry a token, which covers nothing of them. */
+export const TOKEN_SOURCES: Readonly<Record<string, SourceDefinition>> = {
+  okta: okta(),
+  telegram: telegram(),
+};
+
+/** Every provider with a signature, in each form; a name begins with the provider's function. */
 export const EVERY_SOURCE: Readonly<Record<string, SourceCase>> = {
   stripe: { source: stripe(), toleranceMs: FIVE_MINUTES_MS },
   github: { source: github(), loose: /^x-github-/ },
@@ -132,6 +158,32 @@ export const EVERY_SOURCE: Readonly<Record<string, SourceCase>> = {
     },
     toleranceMs: DAY_MS,
   },
+  ...Object.fromEntries(
+    Object.entries({
+      anthropic,
+      bigcommerce,
+      clerk,
+      liveblocks,
+      openai,
+      polar,
+      resend,
+    }).map(([name, make]) => [name, { source: make(), toleranceMs: FIVE_MINUTES_MS }]),
+  ),
+  coinbaseCommerce: { source: coinbaseCommerce() },
+  hubspot: {
+    source: hubspot({ url }),
+    identity: () => ANY_DIGEST,
+    toleranceMs: FIVE_MINUTES_MS,
+  },
+  line: { source: line() },
+  razorpay: { source: razorpay(), loose: /^x-razorpay-event-id$/ },
+  twitch: { source: twitch(), toleranceMs: 600_000 },
+  woocommerce: {
+    source: woocommerce(),
+    identity: () => ANY_DIGEST,
+    loose: /^x-wc-webhook-topic$/,
+  },
+  workos: { source: workos(), toleranceMs: 180_000 },
 };
 
 /** The result of `jsonDigest` for values, written the plain way. */

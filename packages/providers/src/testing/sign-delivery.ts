@@ -1,4 +1,4 @@
-import type { Delivery, Provider, SourceDefinition } from "@millrace/core";
+import type { Delivery, Provider, SourceDefinition, Verification, Verifier } from "@millrace/core";
 
 /** A fixed clock for tests: 2026-01-01, to the second. */
 export const NOW_MS = Date.UTC(2026, 0, 1);
@@ -31,6 +31,13 @@ export function signedDelivery(
   return deliveryOf(provider.sign({ eventId, type, body, secret, nowMs }), body);
 }
 
+/** The verification of a provider that is synchronous, as every one with a signature is. */
+export function verifyNow(verifier: Verifier, delivery: Delivery): Verification {
+  const verification = verifier.verify(delivery);
+  if (verification instanceof Promise) throw new Error("It does not verify synchronously");
+  return verification;
+}
+
 /** The verdict of a source on a delivery: `ok`, or the code. */
 export function verdict(
   source: SourceDefinition,
@@ -42,6 +49,6 @@ export function verdict(
     secrets,
     toleranceMs === undefined ? {} : { toleranceMs },
   );
-  const result = verifier.verify(delivery);
+  const result = verifyNow(verifier, delivery);
   return result.ok ? "ok" : result.code;
 }

@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import type { DeliveryReader, Found } from "./delivery-reader.ts";
+
+/** Finds a text in a verified delivery. */
+export interface Locator {
+  (reader: DeliveryReader): Found;
+  /** The location that a sample writes to. */
+  readonly place?: string | undefined;
+}
+
+/**
+ * The position of an id or a type: `header:x-acme-id`, `json:data.id`, `form:MessageSid`, or
+ * several with text between (`{json:type}.{json:action}`), of which none may contain that text. Of
+ * a list the first that is there counts.
+ */
+export type Location = string | Locator | readonly (string | Locator)[];
+
+export interface Place {
+  readonly kind: "header" | "json" | "form" | "query";
+  readonly name: string;
+}
+
+const PLACE =
+  /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]*{}][^\s.[\]*{}]*(?:\.[^\s.[\]*{}]+)*)|(form|query):([^\s{}]+))$/;
+
+/** Reads a place as a config writes it; undefined for any other text. */
+export function parsePlace(text: string): Place | undefined {
+  const [, header, json, kind, name] = PLACE.exec(text) ?? [];
+  if (header !== undefined) return { kind: "header", name: header.toLowerCase() };
+  if (json !== undefined) return { kind: "json", name: json };
+  if (name === undefined) return undefined;
+  return { kind: kind === "form" ? "form" : "query", name };
+}
+
+const PLACES = /\{([^{}]+)\}/;
+
+/** The places that a text names, and what stands before, between and behind them. */
+export function parseTemplate(
+  text: string,
+): { readonly places: readonly Place[]; readonly texts: readonly string[] } | undefined {
+  const isTemplate = text.includes("{");
+  const pieces = isTemplate ? text.split(PLACES) : ["", text, ""];
+  const places = pieces.filter((_, index) => index % 2 === 1).map(parsePlace);
+  const texts = pieces.filter((_, index) => index % 2 === 0);
+  // One text between all of them, so that no part can take from the next.
+  const [between = "-", ...others] = texts.slice(1, -1);
+  const isBounded = between !== "" && others.every((other) => other === between);
+  if (!places.every((place) => place !== undefined) || !isBounded) return undefined;
+  return texts.some((piece) => /[{}]/.test(piece)) ? undefined : { places, texts };
+}
+
+/** The text that a sample is written by: the location's first that names a place. */
+export function writableText(location: Location | undefined): string | undefined {
+  const texts = [location ?? []].flat().map((one) => (typeof one === "string" ? one : one.place));
+  return texts.find((text) => text !== undefined);
+}
+
+/** The places of a location that a sample is written to. */
+export function placesOf(location: Location | undefined): readonly Place[] {
+  return parseTemplate(writableText(location) ?? "{")?.places ?? [];
+}
+
+/** @throws RangeError for a text that is no location */
+export function locate(location: Location): Locator {
+  if (typeof location === "function") return location;
+  if (typeof location === "string") return locateText(location);
+  const locators = location.map(locate);
+  return (reader) => {
+    for (const find of locators) {
+      const found = find(reader);
+      if (found !== "missing") return found;
+    }
+    return "missing";
+  };
+}
+
+function locateText(text: string): Locator {
+  const template = parseTemplate(text);
+  if (template === undefined) throw new RangeError(`"${text}" is no location`);
+  const { texts } = template;
+  const [only, ...others] = template.places.map(locatePlace);
+  const [before = "", ...behind] = texts;
+  if (only === undefined) throw new RangeError(`"${text}" is no location`);
+  if (before + behind.join("") === "") return only;
+  const find = others.length === 0 ? only : joined(behind[0] ?? "", only, ...others);
+  return (reader) => {
+    const found = find(reader);
+    return typeof found === "string"
+      ? found
+      : { text: before + found.text + (behind.at(-1) ?? "") };
+  };
+}
+
+/** Several positions with a text between, all of which must have a value without that text. */
+export function joined(separator: string, ...locators: readonly Locator[]): Locator {
+  return (reader) => {
+    const texts: string[] = [];
+    for (const find of locators) {
+      const found = find(reader);
+      if (typeof found === "string") return found;
+      if (found.text.includes(separator)) return "malformed";
+      texts.push(found.text);
+    }
+    return { text: texts.join(separator) };
+  };
+}
+
+function locatePlace({ kind, name }: Place): Locator {
+  if (kind === "header") return (reader) => reader.header(name);
+  if (kind === "form") return (reader) => reader.form(name);
+  if (kind === "query") return (reader) => reader.query(name);
+  const path = name.split(".");
+  return (reader) => reader.json(path);
+}
+
+/**
+ * An id for events without one: the SHA-256 in hexadecimal of values of the JSON body (`json:` is
+ * all of it), the first of which must be there; without any, of the body's bytes. Each value counts
+ * with its length, so that none can grow at another's cost.
+ */
+export function digest(...texts: readonly string[]): Locator {
+  if (texts.length === 0) {
+    return ({ delivery }) => ({ text: createHash("sha256").update(delivery.body).digest("hex") });
+  }
+  const readers = texts.map(readBytes);
+  const find = (reader: DeliveryReader): Found => {
+    const hash = createHash("sha256");
+    for (const [index, read] of readers.entries()) {
+      const bytes = read(reader);
+      if (bytes === "not_json" || bytes === "malformed") return bytes;
+      if (bytes === "missing" && index === 0) return bytes;
+      hash.update(bytes === "missing" ? "-\n" : `${bytes.length}\n`);
+      if (bytes !== "missing") hash.update(bytes);
+    }
+    return { text: hash.digest("hex") };
+  };
+  return Object.assign(find, { place: texts[0] });
+}
+
+function readBytes(text: string): (reader: DeliveryReader) => Uint8Array | Exclude<Found, object> {
+  if (text === "json:") return (reader) => reader.jsonBytes([]);
+  const place = parsePlace(text);
+  if (place?.kind === "json") {
+    const path = place.name.split(".");
+    return (reader) => reader.jsonBytes(path);
+  }
+  const find = locate(text);
+  return (reader) => {
+    const found = find(reader);
+    return typeof found === "string" ? found : Buffer.from(found.text);
+  };
+}

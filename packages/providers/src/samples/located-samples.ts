@@ -1,0 +1,108 @@
+import { textToHeader } from "../identity/delivery-reader.ts";
+import {
+  parseTemplate,
+  placesOf,
+  writableText,
+  type Location,
+  type Place,
+} from "../identity/locations.ts";
+import type { SampleRequest } from "@millrace/core";
+import { defineSamples, type Samples } from "./define-samples.ts";
+
+interface Parts {
+  readonly id: Location;
+  readonly type?: Location;
+  readonly each?: unknown;
+  readonly body?: string;
+  readonly dataField?: string;
+  readonly samples?: Readonly<Record<string, unknown>>;
+}
+
+/** The provider's samples, or plain bodies with id and type in their locations. */
+export function createSamples({ id, type, each, body, dataField, samples }: Parts): Samples {
+  const inner = body?.replace(/^base64:/, "");
+  const isForm = [...placesOf(id), ...placesOf(type)].some(({ kind }) => kind === "form");
+  const writeForm = (json: string) => new URLSearchParams(JSON.parse(json)).toString();
+  if (samples !== undefined) return defineSamples(samples, isForm ? writeForm : undefined);
+  const sample = (request: SampleRequest): unknown => {
+    const fields: Record<string, unknown> = { created_at: new Date(request.nowMs).toISOString() };
+    if (dataField !== undefined) fields[dataField] = {};
+    for (const [place, text] of idsAt(id, request.eventId)) put(fields, place, text);
+    for (const [place, text] of textsAt(type, request.type)) put(fields, place, text);
+    return typeof each === "string" ? listAt(each, fields) : fields;
+  };
+  const write = (value: unknown): string => {
+    const [place] = placesOf(inner);
+    const text = JSON.stringify(value);
+    if (isForm) return writeForm(text);
+    if (place === undefined) return text;
+    if (place.kind === "form") return new URLSearchParams({ [place.name]: text }).toString();
+    const outer = value as object;
+    put(outer, place, Buffer.from(text).toString("base64"));
+    return JSON.stringify(outer);
+  };
+  return { sampleTypes: ["sample.created"], sample: (request) => write(sample(request)) };
+}
+
+function idsAt(location: Location, eventId: string): ReturnType<typeof textsAt> {
+  const texts = textsAt(location, eventId);
+  const isInBody = texts.some(([{ kind }]) => kind === "json" || kind === "form");
+  return isInBody ? texts : [[{ kind: "json", name: "id" }, eventId]];
+}
+
+/** The headers that hold a text of a sample. */
+export function locatedHeaders(
+  location: Location | undefined,
+  text: string,
+): Record<string, string> {
+  const headers = textsAt(location, text).filter(([{ kind }]) => kind === "header");
+  return Object.fromEntries(headers.map(([{ name }, value]) => [name, textToHeader(value)]));
+}
+
+/** The text at each part of a location: cut where the location has text between them. */
+function textsAt(
+  location: Location | undefined,
+  text: string,
+): readonly (readonly [Place, string])[] {
+  const { places = [], texts = [] } = parseTemplate(writableText(location) ?? "{") ?? {};
+  let rest = text;
+  return places.map((place, index) => {
+    const between = texts[index + 1] ?? "";
+    const end = between === "" ? rest.length : rest.indexOf(between);
+    const part = end === -1 ? rest : rest.slice(0, end);
+    rest = end === -1 ? rest : rest.slice(end + between.length);
+    return [place, part] as const;
+  });
+}
+
+function listAt(location: string, item: object): unknown {
+  const path = location.replace(/^json:/, "");
+  if (path === "") return [item];
+  const body = {};
+  put(body, { kind: "json", name: path }, [item]);
+  return body;
+}
+
+function put(object: object, { kind, name: path }: Place, value: unknown): void {
+  if (kind === "header" || kind === "query") return;
+  const names = kind === "form" ? [path] : path.split(".");
+  const last = names.pop() ?? path;
+  let at = object;
+  for (const name of names) {
+    const there: unknown = Object.hasOwn(at, name) ? Reflect.get(at, name) : undefined;
+    const next = typeof there === "object" && there !== null ? there : {};
+    define(at, name, next);
+    at = next;
+  }
+  define(at, last, value);
+}
+
+// A path from a config may hold any name, "__proto__" among them.
+function define(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}

@@ -1,0 +1,21 @@
+/** Every kind of sender that has a provider. */
+export * from "./body-senders.ts";
+export * from "./discord.ts";
+export * from "./github.ts";
+export * from "./gitlab.ts";
+export * from "./hmac.ts";
+export * from "./hook-mesh.ts";
+export * from "./linear.ts";
+export * from "./meta.ts";
+export * from "./paddle.ts";
+export * from "./sendgrid.ts";
+export * from "./shopify.ts";
+export * from "./slack.ts";
+export * from "./square.ts";
+export * from "./standard-senders.ts";
+export * from "./stripe.ts";
+export * from "./svix.ts";
+export * from "./twilio.ts";
+export * from "./zoom.ts";
+export { standardWebhooks, type StandardWebhooksOptions } from "./standard-webhooks.ts";
+export type { HmacOptions } from "./hmac-options.ts";

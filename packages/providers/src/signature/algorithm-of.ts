@@ -1,0 +1,68 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { textToHeader } from "../identity/delivery-reader.ts";
+import { keysIn } from "./prepare-secrets.ts";
+import { ed25519, p256, publicKeyAlgorithm, rsa } from "./public-key-algorithm.ts";
+import { hmacAlgorithm, type SignatureAlgorithm } from "./signature-algorithm.ts";
+import type { ParsedSignature } from "./signature-options.ts";
+
+const PUBLIC_KEYS = { ed25519, p256, rsa };
+
+export function algorithmOf(options: ParsedSignature): SignatureAlgorithm {
+  const { algorithm, key, encoding = "hex" } = options;
+  const keys = keysIn(...[key].flat());
+  if (algorithm === "token") return tokenAlgorithm(options.encoding);
+  if (algorithm === "standard") return standardAlgorithm(keys);
+  if (algorithm === "sha256" || algorithm === "sha1" || algorithm === "sha512") {
+    return hmacAlgorithm({ hash: algorithm, encoding, keys });
+  }
+  return publicKeyAlgorithm(PUBLIC_KEYS[algorithm], options.encoding);
+}
+
+const PUBLIC_PREFIX = "whpk_";
+
+/** Standard Webhooks: `v1` is an HMAC, and `v1a` Ed25519, for secrets that are a public key. */
+function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm {
+  const shared = hmacAlgorithm({ hash: "sha256", encoding: "base64", keys });
+  const pair = publicKeyAlgorithm(ed25519, "base64");
+  return {
+    secretForm: shared.secretForm,
+    prepare: (secret) =>
+      secret.startsWith(PUBLIC_PREFIX)
+        ? pair.prepare(secret.slice(PUBLIC_PREFIX.length))
+        : shared.prepare(secret),
+    decode(text) {
+      if (!text.startsWith("a,")) return shared.decode(text);
+      const bytes = pair.decode(text.slice("a,".length));
+      return bytes?.length === ed25519.signatureBytesMax ? bytes : undefined;
+    },
+  };
+}
+
+const text = keysIn("utf8");
+
+/** The secret itself, or its base64. Hashes are compared: they are as long, whatever was sent. */
+function tokenAlgorithm(encoding: ParsedSignature["encoding"]): SignatureAlgorithm {
+  return {
+    secretForm: text.form,
+    prepare(secret) {
+      if (text.read(secret).length === 0) return undefined;
+      const token = encoding ? Buffer.from(secret).toString(encoding) : textToHeader(secret);
+      const digest = sha256(token);
+      return {
+        accepts: (_message, tokens) => tokens.some((one) => timingSafeEqual(digest, one)),
+        sign: () => token,
+      };
+    },
+    decode: sha256,
+  };
+}
+
+/** Compares in constant time, by hashes, which are as long whatever was sent. */
+export function isSameText(one: string, other: string): boolean {
+  return timingSafeEqual(sha256(textToHeader(one)), sha256(textToHeader(other)));
+}
+
+// A header is text of one byte a character; as latin1, other text would collide ("Ł" and "A").
+function sha256(value: string): Buffer {
+  return createHash("sha256").update(value, "latin1").digest();
+}

@@ -1,0 +1,126 @@
+import { MillraceError, plainWords } from "@millrace/core";
+import { z } from "zod";
+import { KEY_ENCODINGS, type KeyEncoding } from "./prepare-secrets.ts";
+import type { MessageMaker } from "./signature-algorithm.ts";
+import { isIdUnbounded, isMessageTemplate, TIMESTAMP_UNITS } from "./signed-message.ts";
+
+export const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be a header's name")
+  .toLowerCase();
+
+const keyEncoding = z.enum(KEY_ENCODINGS);
+
+/** The way a sender signs, as data. */
+export interface SignatureOptions {
+  /** Header that holds the signature. */
+  header: string;
+  /**
+   * `sha256` (default), `sha1`, and `sha512` are HMACs; `ed25519`, `p256`, and `rsa` are checked
+   * with the sender's public key; `standard` is Standard Webhooks, HMAC-SHA256 or Ed25519 by the
+   * secret's prefix; `token` is the secret itself, which covers nothing of a delivery.
+   */
+  algorithm?: "sha256" | "sha1" | "sha512" | "ed25519" | "p256" | "rsa" | "standard" | "token";
+  /** Encoding of the signature in the header. Default: `hex`; of a token, none. */
+  encoding?: "hex" | "base64" | "base64url";
+  /**
+   * Encoding of an HMAC's secret: `utf8` (default) uses its text as the key, `hex` and `base64`
+   * decode it. Of a list, each reading that fits the secret verifies. `base64` accepts a `whsec_`
+   * prefix, and in a list requires it.
+   */
+  key?: KeyEncoding | KeyEncoding[];
+  /** Text before the signature in its header, such as `sha256=`. */
+  prefix?: string;
+  /** Names of the signature and of the time among pairs: `t=<time>,v1=<signature>`. */
+  pairs?: { separator: "," | ";"; signature: string; time?: string };
+  /** Version of the signatures in a list with spaces between: `v1,<signature> v1,<signature>`. */
+  list?: string;
+  /**
+   * The signed message: a template with `{body}`, `{ts}`, and `{header:<name>}`, or a function that
+   * returns each message that would be accepted. Default: `{body}`.
+   */
+  message?: string | MessageMaker;
+  /** Location and unit of the signed time; without a location, it stands among the pairs. */
+  time?: { header?: string; json?: string; unit?: "s" | "ms" | "rfc3339" };
+  /** Milliseconds that the signed time may be off, both ways. Default: 300,000. */
+  toleranceMs?: number;
+}
+
+const HEADER_PLACE = /\{header:([^{}]+)\}/;
+
+const schema = z
+  .strictObject({
+    header: headerName,
+    algorithm: z
+      .enum(["sha256", "sha1", "sha512", "ed25519", "p256", "rsa", "standard", "token"])
+      .default("sha256"),
+    encoding: z.enum(["hex", "base64", "base64url"]).optional(),
+    key: z.union([keyEncoding, z.array(keyEncoding).min(1)]).default("utf8"),
+    prefix: z.string().default(""),
+    pairs: z
+      .strictObject({
+        separator: z.enum([",", ";"]),
+        signature: z.string().min(1),
+        time: z.string().min(1).optional(),
+      })
+      .optional(),
+    list: z.string().min(1).optional(),
+    message: z
+      .union([z.string(), z.custom<MessageMaker>((value) => typeof value === "function")])
+      .default("{body}"),
+    time: z
+      .strictObject({
+        header: headerName.optional(),
+        json: z.string().min(1).optional(),
+        unit: z.enum(TIMESTAMP_UNITS).default("s"),
+      })
+      .optional(),
+    toleranceMs: z.int().min(1_000).optional(),
+  })
+  .superRefine(({ message, time, pairs }, context) => {
+    const issue = (path: string, text: string) =>
+      context.addIssue({ code: "custom", path: [path], message: text });
+    if (typeof message === "string") {
+      for (const problem of problemsOfMessage(message, time)) issue(problem.path, problem.text);
+    }
+    const isAmongPairs = time !== undefined && (time.header ?? time.json) === undefined;
+    if (isAmongPairs !== (pairs?.time !== undefined)) {
+      issue("time", "must have a header or a json path, or stand among pairs");
+    }
+  });
+
+/** The problems of a template. */
+function problemsOfMessage(message: string, time: z.output<typeof schema>["time"]) {
+  const problems: { path: string; text: string }[] = [];
+  const template = message.replace(HEADER_PLACE, "{id}");
+  if (!isMessageTemplate(template)) {
+    const text = "must hold {body}, and {ts} or one {header:<name>} at most once, in plain ASCII";
+    problems.push({ path: "message", text });
+  }
+  if (message.includes("{ts}") && time === undefined) {
+    problems.push({ path: "time", text: "must say where {ts} of message is" });
+  }
+  if (time !== undefined && time.json === undefined && !message.includes("{ts}")) {
+    const text = "must hold {ts}: a time that is not signed can be written by anyone";
+    problems.push({ path: "message", text });
+  }
+  if (isIdUnbounded(template, time?.unit)) {
+    const text = "must separate a header from what is next to it, or its end can be moved";
+    problems.push({ path: "message", text });
+  }
+  return problems;
+}
+
+/** @throws `invalid_config` with every problem at once. */
+export function parseSignature(options: SignatureOptions): ParsedSignature {
+  const { data, error } = schema.safeParse(options, { error: plainWords });
+  if (error !== undefined) {
+    const lines = error.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`);
+    throw new MillraceError("invalid_config", `Cannot use signature({...}):\n${lines.join("\n")}`);
+  }
+  if (typeof data.message === "function") return data;
+  const idHeader = HEADER_PLACE.exec(data.message)?.[1]?.toLowerCase();
+  return { ...data, message: data.message.replace(HEADER_PLACE, "{id}"), idHeader };
+}
+
+export type ParsedSignature = z.output<typeof schema> & { readonly idHeader?: string | undefined };

@@ -1,0 +1,246 @@
+import type {
+  Delivery,
+  DeliveryHead,
+  Refusal,
+  SignRequest,
+  Verification,
+  Verifier,
+} from "@millrace/core";
+import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
+import { randomSecret } from "../random-text.ts";
+import { algorithmOf } from "./algorithm-of.ts";
+import { prepareSecrets } from "./prepare-secrets.ts";
+import type { Message, SigningKey } from "./signature-algorithm.ts";
+import {
+  pairSignature,
+  plainSignature,
+  type SignatureFormat,
+  versionList,
+} from "./signature-format.ts";
+import {
+  parseSignature,
+  type ParsedSignature,
+  type SignatureOptions,
+} from "./signature-options.ts";
+import {
+  badSignature,
+  checkAge,
+  compileTemplate,
+  type HeadParts,
+  type MessageTemplate,
+  readHeadParts,
+  readSignedAt,
+  type TimestampRule,
+  TOLERANCE_MS,
+  writeTimestamp,
+} from "./signed-message.ts";
+
+/**
+ * Signs a challenge with the key that verified a delivery; undefined for text that could be a
+ * message of the sender's.
+ */
+export type Prove = (text: string) => string | undefined;
+
+export interface VerifierOptions {
+  readonly toleranceMs?: number;
+  /** The answer to a verified delivery that is a handshake; undefined for events. */
+  readonly respond?: ((delivery: Delivery, prove: Prove) => Verification | undefined) | undefined;
+}
+
+/** The way a sender signs: what `signature()` makes of data, or a function of the user's. */
+export interface Scheme {
+  /** False when a delivery is authenticated only: nothing covers its body. */
+  readonly coversBody: boolean;
+  /** True when a delivery's head has this scheme's header. */
+  isPresent(head: DeliveryHead): boolean;
+  /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
+  createVerifier(secrets: readonly string[], options?: VerifierOptions): Verifier;
+  /**
+   * The headers that carry the signature, and whatever else is signed.
+   * @throws `missing_secret` for an empty or a malformed one
+   */
+  sign(request: SignRequest): Record<string, string>;
+  generateSecret(): string;
+  /** Signs a text as the first secret would; for answers to challenges, which nobody signed. */
+  prove(secrets: readonly string[], text: string): string | undefined;
+}
+
+/**
+ * The way of most senders, as data: a signature in a header, compared in constant time, over the
+ * raw bytes, with each live secret.
+ *
+ * @throws `invalid_config` with every problem at once.
+ */
+export function signature(options: SignatureOptions): Scheme {
+  const parsed = parseSignature(options);
+  const { header, message, idHeader } = parsed;
+  const algorithm = algorithmOf(parsed);
+  const format = formatOf(parsed);
+  const timestamp = timestampOf(parsed);
+  const template = compileTemplate(typeof message === "string" ? message : "");
+  const isToken = parsed.algorithm === "token";
+  const make = typeof message === "string" ? undefined : message;
+  const rules: HeadRules = { algorithm, format, header, idHeader, timestamp, template };
+
+  return {
+    coversBody: !isToken,
+    isPresent: (head) => headerOf(head, header) !== undefined,
+
+    createVerifier(secrets, { toleranceMs = parsed.toleranceMs ?? TOLERANCE_MS, respond } = {}) {
+      const keys = prepareSecrets(secrets, algorithm);
+      return {
+        verify(delivery): Verification {
+          const head = readHead(delivery, rules);
+          if ("code" in head) return head;
+          const { signatures, parts } = head;
+          const messages =
+            make === undefined
+              ? [template.build({ id: parts.id, ts: parts.ts, body: delivery.body })]
+              : make(delivery);
+          const match = firstMatch(keys, messages, signatures);
+          if (match === undefined) return badSignature(`${header} matches no live secret`);
+          // Last: here invalid_timestamp means a real delivery that is old, or a clock.
+          const signedAtMs = readSignedAt(delivery, parts, timestamp);
+          if (typeof signedAtMs === "object") return signedAtMs;
+          if (signedAtMs !== undefined) {
+            const refusal = checkAge(signedAtMs, delivery.receivedAtMs, toleranceMs);
+            if (refusal !== undefined) return refusal;
+          }
+          const handshake = respond?.(delivery, (text) => proveWith(match.key, text));
+          if (handshake !== undefined) return handshake;
+          return isBody(match.signed, delivery) ? { ok: true } : { ok: true, signed: match.signed };
+        },
+
+        precheck(head, readMs) {
+          const read = readHead(head, rules);
+          if ("code" in read) return read;
+          if (isToken && firstMatch(keys, [[]], read.signatures) === undefined) {
+            return badSignature(`${header} is no live secret`);
+          }
+          if (timestamp === undefined || timestamp.json !== undefined) return undefined;
+          // A message that is signed ahead of now comes into the tolerance while its body is read.
+          const { tsMs } = read.parts;
+          const nowMs = Math.max(head.receivedAtMs, Math.min(tsMs, head.receivedAtMs + readMs));
+          return checkAge(tsMs, nowMs, toleranceMs);
+        },
+      };
+    },
+
+    sign(request) {
+      const [key] = prepareSecrets([request.secret], algorithm);
+      const ts = timestamp === undefined ? "" : writeTimestamp(request.nowMs, timestamp.unit);
+      const id = textToHeader(request.eventId);
+      const { body } = request;
+      const [first] =
+        make === undefined ? [template.build({ id, ts, body })] : make({ url: "", body });
+      const signed = first === undefined ? "" : (key?.sign(first) ?? "");
+      return {
+        ...(idHeader !== undefined && { [idHeader]: id }),
+        ...(timestamp?.header !== undefined && { [timestamp.header]: ts }),
+        [header]: format.write(signed, ts),
+      };
+    },
+
+    generateSecret: () => randomSecret(parsed),
+    prove(secrets, text) {
+      const [key] = prepareSecrets(secrets, algorithm);
+      return key && proveWith(key, text);
+    },
+  };
+}
+
+// A challenge has no JSON, no form and no text of a template in it.
+function proveWith(key: SigningKey, text: string): string | undefined {
+  const isChallenge = /^[\w-]{1,256}=*$/.test(text) && !/^(?:-?\d+|true|false|null)$/.test(text);
+  return isChallenge ? key.sign([text]) : undefined;
+}
+
+function formatOf({ pairs, list, prefix }: ParsedSignature): SignatureFormat {
+  if (pairs !== undefined) return pairSignature(pairs);
+  return list === undefined ? plainSignature(prefix) : versionList(list);
+}
+
+function timestampOf({ time }: ParsedSignature): TimestampRule | undefined {
+  if (time === undefined) return undefined;
+  const { header, json, unit } = time;
+  return { unit, ...(header && { header }), ...(json && { json: json.split(".") }) };
+}
+
+interface HeadRules {
+  readonly algorithm: ReturnType<typeof algorithmOf>;
+  readonly format: SignatureFormat;
+  readonly header: string;
+  readonly idHeader: string | undefined;
+  readonly timestamp: TimestampRule | undefined;
+  readonly template: MessageTemplate;
+}
+
+/** The signature in a head, or the reason why no body can match it. */
+function readHead(head: DeliveryHead, rules: HeadRules): SignedHead | Refusal {
+  const { algorithm, format, header } = rules;
+  const value = headerOf(head, header);
+  if (value === undefined || value === "") return badSignature(`${header} is missing`);
+  const written = format.read(value);
+  const signatures = written.candidates.flatMap((text) => algorithm.decode(text) ?? []);
+  if (signatures.length === 0) return badSignature(`${header} holds no signature`);
+  const parts = readHeadParts(head, written, rules, rules.template);
+  return "code" in parts ? parts : { signatures, parts };
+}
+
+/** The possible signatures in a head, and the head's part of their message. */
+interface SignedHead {
+  readonly signatures: readonly Uint8Array[];
+  readonly parts: HeadParts;
+}
+
+/** The key that signed, and which of the messages. */
+function firstMatch(
+  keys: readonly SigningKey[],
+  messages: readonly Message[],
+  signatures: readonly Uint8Array[],
+): { readonly key: SigningKey; readonly signed: Message } | undefined {
+  for (const key of keys) {
+    const signed = messages.find((message) => key.accepts(message, signatures));
+    if (signed !== undefined) return { key, signed };
+  }
+  return undefined;
+}
+
+/** True when the body alone was signed: its hash is the message's digest then. */
+function isBody(message: Message, { body }: Delivery): boolean {
+  return message.length === 1 && message[0] === body;
+}
+
+/** Several ways that one sender signs: the first whose header is there counts, and it signs so. */
+export function firstPresent(schemes: readonly [Scheme, ...Scheme[]]): Scheme {
+  const [first, ...others] = schemes;
+  if (others.length === 0) return first;
+  return {
+    ...first,
+    coversBody: schemes.every(({ coversBody }) => coversBody),
+    isPresent: (head) => schemes.some((scheme) => scheme.isPresent(head)),
+    createVerifier(secrets, options) {
+      const verifiers = schemes.map((scheme) => scheme.createVerifier(secrets, options));
+      const choose = (head: DeliveryHead): Verifier => {
+        const at = schemes.findIndex((scheme) => scheme.isPresent(head));
+        return verifiers[Math.max(at, 0)] as Verifier;
+      };
+      return {
+        verify: (delivery) => choose(delivery).verify(delivery),
+        precheck: (head, readMs) => choose(head).precheck?.(head, readMs),
+      };
+    },
+  };
+}
+
+/** Standard Webhooks. Senders differ in how a secret becomes a key, and in the headers' prefix. */
+export function standardSignature(
+  key: SignatureOptions["key"] = "base64",
+  prefix = "webhook",
+): Scheme {
+  return signature({
+    ...{ header: `${prefix}-signature`, algorithm: "standard", list: "v1", key },
+    message: `{header:${prefix}-id}.{ts}.{body}`,
+    time: { header: `${prefix}-timestamp` },
+  });
+}

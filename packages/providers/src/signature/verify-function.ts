@@ -1,0 +1,161 @@
+import {
+  MillraceError,
+  type Delivery,
+  type ErrorCode,
+  type Refusal,
+  type Verification,
+} from "@millrace/core";
+import { refuse } from "../answers.ts";
+import { prepareSecrets } from "./prepare-secrets.ts";
+import { randomSecret } from "../random-text.ts";
+import type { Scheme } from "./signature.ts";
+import { badSignature } from "./signed-message.ts";
+
+/** A delivery as a function of yours verifies it: `text` is its body as UTF-8. */
+export interface VerifyRequest extends Delivery {
+  readonly text: string;
+}
+
+/** `true`, or the bytes that the signature covers; anything else refuses the delivery. */
+export type Accepted = true | { readonly signed: Uint8Array };
+
+/**
+ * Verifies a delivery with one of the source's live secrets. Only `true` and `{ signed }` accept.
+ * An error refuses too, except that a TypeError, a ReferenceError, or a RangeError is a bug and is
+ * answered with 500, and `Unavailable` with 503, so that the sender delivers again.
+ */
+export type VerifyFunction = (
+  request: VerifyRequest,
+  secret: string,
+) => Accepted | false | Promise<Accepted | false>;
+
+/** Thrown by a `verify` that cannot decide now, such as when keys cannot be fetched. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable";
+}
+
+/** Thrown by a `verify` for a signed time that is too far from now. */
+export class StaleTimestamp extends Error {
+  override readonly name = "StaleTimestamp";
+}
+
+export function functionScheme(verify: VerifyFunction, sign?: Scheme["sign"]): Scheme {
+  return {
+    coversBody: true,
+    isPresent: () => true,
+    createVerifier(secrets, { respond } = {}) {
+      prepareSecrets(secrets, anyText);
+      const answer = (delivery: Delivery, verified: Verification) =>
+        verified.ok ? (respond?.(delivery, () => undefined) ?? verified) : verified;
+      return {
+        verify(delivery) {
+          const verified = verifyWithEach(verify, secrets, delivery);
+          return verified instanceof Promise
+            ? verified.then((later) => answer(delivery, later))
+            : answer(delivery, verified);
+        },
+      };
+    },
+    sign: sign ?? cannotSign,
+    generateSecret: () => randomSecret({ algorithm: "sha256", key: "utf8" }),
+    prove: () => undefined,
+  };
+}
+
+const anyText = { secretForm: "text", prepare: () => ({ accepts: () => false, sign: () => "" }) };
+
+function cannotSign(): never {
+  throw new MillraceError(
+    "missing_secret",
+    "Cannot sign: the provider verifies with a function of its own. Give defineProvider a sign too",
+  );
+}
+
+/** Tries each secret; synchronous for a function that is. */
+function verifyWithEach(
+  verify: VerifyFunction,
+  secrets: readonly string[],
+  delivery: Delivery,
+): Verification | Promise<Verification> {
+  const { body } = delivery;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  const request = { ...delivery, text };
+  const refusals: Refusal[] = [];
+  for (const [index, secret] of secrets.entries()) {
+    const verified = verifyOnce(verify, request, secret);
+    if (verified instanceof Promise) {
+      const rest = secrets.slice(index + 1);
+      return verifyLater(verified, refusals, rest, (one) => verifyOnce(verify, request, one));
+    }
+    if (verified.ok) return verified;
+    refusals.push(verified);
+  }
+  return worstOf(refusals);
+}
+
+async function verifyLater(
+  first: Promise<Verification>,
+  refusals: Refusal[],
+  secrets: readonly string[],
+  verify: (secret: string) => Verification | Promise<Verification>,
+): Promise<Verification> {
+  let verified = await first;
+  for (const secret of secrets) {
+    if (verified.ok) return verified;
+    refusals.push(verified);
+    verified = await verify(secret);
+  }
+  return verified.ok ? verified : worstOf([...refusals, verified]);
+}
+
+function verifyOnce(
+  verify: VerifyFunction,
+  request: VerifyRequest,
+  secret: string,
+): Verification | Promise<Verification> {
+  const read = (result: unknown) => readResult(result, request);
+  try {
+    const result: unknown = verify(request, secret);
+    return isThenable(result) ? Promise.resolve(result).then(read, refusalOf) : read(result);
+  } catch (error) {
+    return refusalOf(error);
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value;
+}
+
+function readResult(result: unknown, { body }: Delivery): Verification {
+  if (result === true) return { ok: true };
+  if (result === false) return NO_MATCH;
+  const signed: unknown = Reflect.get(Object(result), "signed");
+  if (signed instanceof Uint8Array)
+    return signed === body ? { ok: true } : { ok: true, signed: [signed] };
+  const error = new Error("verify must return true, false, or { signed }");
+  return { ...NO_MATCH, error };
+}
+
+const NO_MATCH = badSignature("verify accepts it with no live secret");
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Unavailable) {
+    return refuse("unavailable", "Cannot verify the delivery now. Send again later");
+  }
+  if (error instanceof StaleTimestamp) {
+    return refuse("invalid_timestamp", "Cannot verify the delivery: its time is too far from now");
+  }
+  const isBug =
+    error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
+  if (!isBug) return NO_MATCH;
+  return { ...refuse("provider_failed", "Cannot verify the delivery: its provider failed"), error };
+}
+
+const SEVERITY: readonly ErrorCode[] = ["provider_failed", "unavailable", "invalid_timestamp"];
+
+/** The refusal that a sender should act on: one that a later delivery may not get. */
+function worstOf(refusals: readonly Refusal[]): Refusal {
+  const worst = SEVERITY.map((code) => refusals.find((refusal) => refusal.code === code));
+  const withError = refusals.find(({ error }) => error !== undefined);
+  return worst.find((refusal) => refusal !== undefined) ?? withError ?? NO_MATCH;
+}
