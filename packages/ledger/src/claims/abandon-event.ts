@@ -24,8 +24,7 @@ export interface AbandonReason {
 export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
 
 /**
- * Fails a pending event whose job the queue abandoned without running a handler. Records an
- * unknown event first, if its body is passed and its key has not expired.
+ * Fails a pending event whose job was abandoned; records an unknown one first, if it has a body.
  * @throws `database_unavailable`, also when an attempt holds the event longer than lock_timeout
  */
 export async function abandonEvent(
@@ -62,7 +61,6 @@ async function abandonWithoutBody(
   return await transaction(ledger.pool, work, ledger.short);
 }
 
-/** Fails a pending event that no attempt will settle; returns the status it had before. */
 const GIVE_UP = statement(`
 WITH target AS (
   SELECT source, event_id, generation, type, status, attempts, started_at FROM millrace.events

@@ -15,14 +15,12 @@ export interface Admitted {
   readonly isWaiting: boolean;
 }
 
-/** Not admitted: another transaction has the event. */
 const BUSY = { kind: "busy" } as const;
 /** To be recorded: known otherwise, expired, without a body, or perhaps a replay. */
 export const RECORD_FIRST = { kind: "record_first" } as const;
 
 export type Admission = Admitted | typeof BUSY | typeof RECORD_FIRST;
 
-/** Time limits that Postgres enforces in the transaction of first attempts. */
 export interface FirstLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -48,10 +46,9 @@ export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_adviso
   )`;
 
 /**
- * Decides for each event whether its first attempt can begin in this transaction, and locks those.
- * The body is looked up in one day's partition with LIMIT 1: Postgres may plan a join to read the
- * whole partition. An event whose message another transaction handles is busy: a record would
- * store a second copy of a body that is about to be committed.
+ * Decides which first attempts can begin in this transaction. The body is looked up in one day's
+ * partition with LIMIT 1: a join may read all of it. An event whose message another transaction
+ * handles is busy: a record would store a second copy of a body that is about to be committed.
  */
 const ADMIT = dailyStatement(
   (day) => `
@@ -115,10 +112,7 @@ LEFT JOIN LATERAL (
   "millrace_admit",
 );
 
-/**
- * The same for one event that brings its body, in a third of the time: most of `ADMIT` is the start
- * of its plan. An event that is known is recorded first, also where it only waits.
- */
+/** One event with its body, in a third of the time: most of `ADMIT` is the start of its plan. */
 const admitOne = (isUnsigned: boolean) =>
   statement(
     `

@@ -28,8 +28,7 @@ WHERE ${IS_ATTEMPT}`,
 );
 
 /**
- * Reads a claimed event and the steps that earlier attempts have ended, without a lock. Undefined
- * when the event is not pending or a later attempt has claimed it.
+ * Reads an event without a lock; undefined when it is not pending or claimed since.
  * @throws `body_missing`
  */
 export async function readBegun(
@@ -54,9 +53,8 @@ export interface EndedStep {
 }
 
 /**
- * Locks the event's row against the record of a later attempt: either that comes first, and this
- * finds another number, or the later attempt reads the step. A step stays as this attempt recorded
- * it before: the answer to its COMMIT was lost.
+ * Locks the row against the record of a later attempt, which then reads the step. A step that this
+ * attempt recorded before stays: the answer to its COMMIT was lost.
  */
 const RECORD_STEP = statement(
   `
@@ -74,10 +72,7 @@ SELECT true AS recorded FROM mine`,
   "millrace_record_step",
 );
 
-/**
- * Records in a commit of its own that a step has ended. `lost`, and nothing is written, when the
- * event is not pending or a later attempt has claimed it. A second call changes nothing.
- */
+/** Commits an ended step, once; `lost` when the event is not pending or claimed since. */
 export async function recordStep(
   ledger: LedgerContext,
   key: EventKey,
@@ -99,8 +94,7 @@ RETURNING true AS completed`,
 );
 
 /**
- * Completes an event whose handlers write nothing, in one round trip. `lost` when the event is not
- * pending or a later attempt has claimed it.
+ * Completes an event whose handlers write nothing; `lost` when it is not pending or claimed since.
  * @throws `database_unavailable`: the event may be completed, and the next claim finds out
  */
 export async function completeCalled(

@@ -5,9 +5,8 @@ import { statement } from "../connection/statement.ts";
 import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
 
 /**
- * The events that the handlers of an attempt have emitted, in order, written right before the
- * attempt is settled. Behind a savepoint of a handler, an event is written at once, so that
- * Postgres undoes it with the savepoint; then it is taken back here too.
+ * The events that an attempt's handlers have emitted, written right before it is settled; behind a
+ * handler's savepoint at once, so that Postgres undoes them with it.
  */
 export class Emitted {
   bytes = 0;
@@ -56,17 +55,13 @@ function nameOf({ source, eventId }: EventLookup): string {
 
 export interface EmitTarget {
   readonly emitted: Emitted;
-  /**
-   * Takes an event, and writes it at once behind a savepoint.
-   * @throws `tx_closed`
-   */
+  /** @throws `tx_closed` */
   emit(event: EmittedEvent): Promise<void>;
 }
 
 /**
- * Inserts emitted events as pending, in the transaction of their attempt; null for a savepoint. A
- * known event stays as it is: its parent's identity was forgotten, and the parent came again. One
- * that failed as `body_lost` is pending again.
+ * `:transactionId` is null for a savepoint. A known event stays as it is: its parent's identity was
+ * forgotten, and the parent came again. One that failed as `body_lost` is pending again.
  */
 const EMIT = statement(
   `

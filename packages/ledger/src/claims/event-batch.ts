@@ -14,10 +14,7 @@ export function packKeys(keys: readonly EventLookup[]): [string[], string[], (nu
   ];
 }
 
-/**
- * Found by its key, a pending row. `status = 'pending'` could use the partial index of pending
- * events, whose second column is a time, and read all of it for one event.
- */
+/** For a row found by its key: `status = 'pending'` could read all of a partial index for it. */
 export const IS_PENDING = (event: string) => `${event}.processed_at IS NULL`;
 
 export function isStorableKey({ source, eventId }: EventLookup): boolean {
@@ -25,10 +22,8 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
 }
 
 /**
- * The events of one call as rows, from parallel arrays (`packEvents`), with all bodies in one
- * binary value, which costs Postgres far less than an array. `known`: the statement's snapshot has
- * the event (LIMIT 1, because an EXISTS may be answered from a hash of the whole table).
- * `common_body` is the equal body of another event.
+ * Rows from `packEvents`, whose one binary value of all bodies costs Postgres less than an array.
+ * LIMIT 1, because an EXISTS may be answered from a hash of the whole table.
  */
 export const INCOMING = `
 incoming AS MATERIALIZED (
@@ -59,10 +54,7 @@ interface BegunEvent {
   readonly uncounted: string;
 }
 
-/**
- * Inserts new events, and their bodies unless another event has the same. In the order of keys, so
- * that two calls cannot deadlock. Leaves out a row that another call inserts at the same time.
- */
+/** In the order of keys, so that two calls cannot deadlock. */
 export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
@@ -94,7 +86,6 @@ stored AS (
   WHERE incoming.common_body IS NULL
 )`;
 
-/** The columns of events, by the names of parameters, with all bodies in one value. */
 export function packEvents(events: readonly EnvelopedEvent[]): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];

@@ -28,7 +28,6 @@ reopened AS (
   WHERE fingerprint = :fingerprint::text AND state = 'resolved' AND EXISTS (SELECT FROM logged)
 )`;
 
-/** The parameters of {@link COUNT_ERROR}; null for no group. */
 export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined): {
   readonly fingerprint: string | null;
   readonly title: string | null;
@@ -41,11 +40,9 @@ export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"
 export const WAITS_LOGGED = 100;
 
 /**
- * Records a failed attempt while it is the event's latest; returns one row if it was. Only the
- * call that logs the attempt changes the event, so that a caller that lost the answer to a COMMIT
- * may ask again. The job of a lost event may be gone with its queue, so the reconciler looks for
- * it. A wait (`retry_later`) past the first ones gets no row in the log; the cleared
- * `next_attempt_at` shows that it is recorded once.
+ * Only the call that logs the attempt changes the event, so that a caller that lost the answer to a
+ * COMMIT may ask again. A lost event's job may be gone with its queue: the reconciler looks for it.
+ * A wait past the first ones gets no row in the log; `next_attempt_at` shows that it is recorded.
  */
 const FAIL = statement(
   `
@@ -101,10 +98,7 @@ WHERE EXISTS (SELECT FROM taken)
   "millrace_fail",
 );
 
-/**
- * Records a failed attempt and its error. `lost`, and nothing is written, when the event is not
- * pending or has been claimed since. A second call changes nothing and returns the same.
- */
+/** `lost` when the event is not pending or claimed since. A second call returns the same. */
 export async function fail(
   ledger: LedgerContext,
   key: EventKey,

@@ -2,9 +2,8 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /**
- * Facts of the database that make it unsafe for handlers to share a transaction although no
- * statement shows it: row-level security, whose policies read settings, and functions whose text
- * sets something until the transaction ends. Leaves out extensions and our own functions.
+ * It is unsafe for handlers to share a transaction, though no statement shows it, where policies
+ * read settings, or where functions set something until it ends.
  */
 const HAZARDS = `
 SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard

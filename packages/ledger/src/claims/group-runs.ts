@@ -76,7 +76,6 @@ export class GroupRun {
     return Math.max(0, settledMs - this.startedMs - waitedMs);
   }
 
-  /** Milliseconds that the others waited for these handlers, in all and behind a first query. */
   get heldMs(): { readonly all: number; readonly behindQuery: number } {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const all = Math.max(0, settledMs - turnMs);
@@ -86,12 +85,10 @@ export class GroupRun {
 }
 
 /**
- * Runs handlers of several events in one transaction, one after the other, each behind a
- * savepoint. A few handlers begin ahead, so that their waits for other systems pass at the same
- * time; their queries wait for their turn. Most handlers send one query, so all first queries are
- * sent at once: SAVEPOINT 1; first query of A; SAVEPOINT 2; first query of B. B gets the answer to
- * its query when A has ended. When A sends a second query or fails, the queries behind it are
- * undone and sent again afterwards.
+ * Runs handlers in one transaction, one after the other, each behind a savepoint. Some begin ahead,
+ * so that their waits for other systems overlap. Most send one query, so all first queries are sent
+ * at once (SAVEPOINT 1; query of A; SAVEPOINT 2; query of B), and B gets its answer when A has
+ * ended. When A sends a second query or fails, the queries behind it are undone and sent again.
  */
 export class GroupRuns {
   broken: unknown;
@@ -246,7 +243,6 @@ export class GroupRuns {
     if (sent?.answer?.status === "rejected") first?.reject(sent.answer.reason);
   }
 
-  /** Undoes what was sent behind a run, which goes on. It is sent again when the run has ended. */
   #withdrawAfter(run: GroupRun): void {
     const sent = this.#after(run).find((later) => later.sent !== undefined)?.sent;
     if (sent === undefined) return;

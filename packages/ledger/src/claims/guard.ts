@@ -86,7 +86,6 @@ export class Guard implements EmitTarget {
     }
   }
 
-  /** Gives the handler its transaction: a nested one is a savepoint. */
   transaction(tables: UserTables | undefined): HandlerTransaction {
     // drizzle calls nothing of a client but `query`.
     const client = this as unknown as ConstructorParameters<typeof NodePgSession>[0];
@@ -176,10 +175,7 @@ export class Guard implements EmitTarget {
     if (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight);
   }
 
-  /**
-   * Requires after a handler's return that it left the transaction the way it got it.
-   * @throws `tx_control_refused`, `tx_closed`, `query_not_awaited`
-   */
+  /** @throws `tx_control_refused`, `tx_closed`, `query_not_awaited` */
   check(): void {
     if (this.#refusal !== undefined) throw this.#refusal;
     this.#built?.check();
@@ -247,9 +243,8 @@ type Built<Name extends "buildInsertQuery" | "buildUpdateQuery" | "buildDeleteQu
 >[0];
 
 /**
- * The queries that a handler builds. drizzle runs a query when it is awaited, and no compiler or
- * server notices one that never is. A query counts as run when its SQL was asked for: by its
- * own run, or by another query that contains it.
+ * drizzle runs a query when it is awaited, and nothing notices one that never is. A query counts as
+ * run when its SQL was asked for, by its own run or by a query that contains it.
  */
 class BuiltQueries extends PgDialect {
   readonly #begun: { readonly verb: Verb; readonly table: Table }[] = [];
@@ -325,7 +320,6 @@ class BuiltQueries extends PgDialect {
   }
 }
 
-/** Says of a table that `tx.query` does not have why that is. */
 function namedTables(query: HandlerTransaction["query"]): HandlerTransaction["query"] {
   return new Proxy(query, {
     get: (tables, name) => {

@@ -138,14 +138,11 @@ const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
 /**
- * Records jobs, one row for each: inserts a new event with its first attempt; counts an attempt of
- * a pending event; makes a failed event pending again, unless it failed in this very run
- * (`:runs`), has a later generation, is left to a person (`LEFT_TO_A_PERSON`), waits for its body
- * (`body_lost`), or the job is not believed. Skips a row that another transaction holds (`busy`),
- * so that a handler delays only its own event. `again` is a row inserted after the statement's
- * snapshot. `:uncounted` runs use up one attempt number. Leaves out a new event accepted more than
- * `:keysDays` days ago: it may have been deleted since. A known event with another body, type, or
- * `unsigned` keeps the first, and the conflict is noted. An attempt that left no row gets one.
+ * Inserts a new event with its first attempt; counts an attempt of a pending one; makes a failed
+ * one pending, unless it failed in this very run, has a later generation, is left to a person,
+ * waits for its body, or the job is not believed. Skips a row that another transaction holds, so
+ * that a handler delays only its own event. `again`: inserted after the snapshot. A new event older
+ * than `:keysDays` may have been deleted since. An attempt that left no row gets one.
  */
 const RECORD = statement(
   `
@@ -264,10 +261,7 @@ async function runRecord(
   return { claims, again };
 }
 
-/**
- * Records an event whose first attempt runs right now in a transaction that holds its identity, so
- * that people see it. True when the event is recorded with that attempt.
- */
+/** Records a first attempt while it runs, so that people see it; true when it is recorded. */
 export async function recordRunning(ledger: LedgerContext, job: EventJob): Promise<boolean> {
   const { claims } = await runRecord(ledger, [job], { hasIdentity: true });
   const claim = claims.get(job);

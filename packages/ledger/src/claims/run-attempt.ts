@@ -53,9 +53,8 @@ interface LockLimits extends AttemptLimits {
 }
 
 /**
- * Runs `work` in a transaction that holds the event's row, and completes the event in that same
- * transaction. `busy` when the row is no longer pending, its attempts are not ours, or another
- * transaction holds it for too long.
+ * Runs `work` and completes the event in one transaction that holds its row. `busy` when the row is
+ * not pending, its attempts are not ours, or another transaction holds it for too long.
  * @throws as `runAttempt` does, and `body_missing`
  */
 export async function attempt(
@@ -84,9 +83,7 @@ export async function attempt(
 const VISIBLE_AFTER_MS = 250;
 
 /**
- * Makes the first attempt of an event in a transaction of its own: admits the event, runs `work`,
- * and writes the event and its body as completed. Another connection records an attempt that still
- * runs after 250 ms.
+ * Makes a first attempt: admits the event, runs `work`, and writes event and body as completed.
  * @param limits.onRecorded - called when the attempt was recorded while its handlers ran.
  * @param limits.onUnsafe - called when a statement had an effect that no savepoint undoes.
  * @throws as `runAttempt` does
@@ -147,7 +144,6 @@ function recordLate(ledger: LedgerContext, job: EventJob, onRecorded: () => void
   };
 }
 
-/** An event that its transaction may settle, once its handlers have run. */
 interface Claimed<Event = unknown> {
   readonly event: Event;
   settle(ran: {
@@ -159,12 +155,10 @@ interface Claimed<Event = unknown> {
 }
 
 /**
- * One attempt in a transaction of its own: claims the event, runs `work`, settles the event with
- * what its handlers emitted. An error undoes all of it. A query that the handler did not await
- * belongs to the transaction; a nested transaction that it left open fails the attempt. The signal
- * ends the attempt until the event is completed; nothing else here limits a handler's time. When
- * the connection is lost before the answer to the COMMIT, the outcome is unknown, and the next
- * claim finds out.
+ * Claims the event, runs `work`, and settles the event, all in one transaction. A query that the
+ * handler did not await belongs to it; a nested transaction left open fails the attempt. Only the
+ * signal limits a handler's time. When the connection is lost before the answer to the COMMIT, the
+ * outcome is unknown, and the next claim finds out.
  * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`
  */
@@ -257,7 +251,6 @@ interface LockRow {
 
 type LockAndReadRow = LockRow & ContentRow;
 
-/** Locks an attempt's event and sets the handler's limits. */
 const lockText = ({ columns = "", join = "" } = {}) => `
 WITH limits AS MATERIALIZED (
   SELECT ${LIMIT_HANDLERS}
@@ -274,7 +267,6 @@ const LOCK_AND_READ = dailyStatement(
   "millrace_lock",
 );
 
-/** Undefined when the event is not pending, or a later attempt has claimed or another holds it. */
 async function lock(
   { lockTimeoutMs, idleInTransactionTimeoutMs }: LedgerContext,
   { client }: PooledConnection,
@@ -302,10 +294,7 @@ async function lock(
   }
 }
 
-/**
- * Completes an attempt's event in the transaction that locked it. Raises instead of writing
- * nothing, so that the COMMIT right behind it cannot keep a handler's writes without the event.
- */
+/** Raises rather than write nothing: the COMMIT behind it would keep writes without the event. */
 const SETTLE = statement(
   `
 WITH settled AS (

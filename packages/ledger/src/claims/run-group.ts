@@ -26,11 +26,10 @@ export interface GroupLimits extends FirstLimits {
 }
 
 /**
- * Makes the first attempts of events of one source in one transaction: runs their handlers one
- * after the other, each behind a savepoint, and completes those that did not throw. A set that
- * throws is undone and run again in halves, until the event that it throws for is alone. Returns
- * one end for each member, in order. No statement is canceled from outside, since a late cancel
- * request would hit another member, or the COMMIT; Postgres' own time limits end them.
+ * Makes first attempts of one source in one transaction, and completes those that did not throw. A
+ * set that throws runs again in halves, until the event that it throws for is alone. Returns one
+ * end for each member, in order. No statement is canceled from outside, since a late cancel request
+ * would hit another member, or the COMMIT; Postgres' own time limits end them.
  * @throws `database_unavailable` when no handler has run.
  */
 export async function attemptGroup(
@@ -90,7 +89,6 @@ class Group {
     );
   }
 
-  /** The units as far as they are admitted, each in order. */
   #admitted(admissions: readonly Admission[]): readonly GroupPart[] {
     const answers = admissions.values();
     return this.#units.flatMap((unit) => {

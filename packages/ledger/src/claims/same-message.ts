@@ -54,7 +54,6 @@ export const IS_COPY = (event: string) => `(
     LIMIT 1
   ) IS TRUE`;
 
-/** The event whose message a copy repeats, as JSON. */
 export const FIRST_OF_COPY = (event: string) => `(
     SELECT json_build_object('eventId', other.event_id, 'type', other.type,
       'recordedAtMs', floor(extract(epoch FROM other.recorded_at) * 1000))
@@ -63,10 +62,7 @@ export const FIRST_OF_COPY = (event: string) => `(
     ORDER BY ${timeOf("other")} LIMIT 1
   )`;
 
-/**
- * Locks messages until the end of the transaction, in one order. The statement behind it sees what
- * the last holder recorded. No handler runs under this lock.
- */
+/** In one order; the next statement sees the last holder's record. No handler runs under this. */
 const LOCK_MESSAGES = statement(
   `
 SELECT pg_advisory_xact_lock(key) FROM (

@@ -127,13 +127,11 @@ const REFUSE_COMPLETION =
   "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
 
 /**
- * Completes first attempts: inserts new events with their bodies, and updates rows that are there.
- * Raises instead of writing less than all, so that the COMMIT right behind it cannot keep a
- * handler's writes without its event. A row that another connection has inserted violates the
- * primary key. All times are of one `clock_timestamp()`, not the transaction's beginning: a list
- * that pages by `recorded_at` would skip what was committed behind it. A message whose id nobody
- * signed is looked for again: it may have been committed after `ADMIT` looked. A group in which a
- * function made a temporary table is undone: later events wrote into it.
+ * Inserts new events, and updates rows that are there. Raises rather than write less than all. A
+ * row that another connection has inserted violates the primary key. All times are of one
+ * `clock_timestamp()`: a list that pages by `recorded_at` would skip what was committed behind it.
+ * A repeatable message is looked for again: it may have been committed after `ADMIT` looked. A
+ * group in which a function made a temporary table is undone: later events wrote into it.
  */
 const COMPLETE_FIRST = statement(
   `

@@ -87,11 +87,7 @@ const FIRST_WORDS: ReadonlySet<string> = new Set([
 ]);
 const ANYWHERE = /set_config|advisory|\btemp(?:orary)?\b|pg_temp|\bdeferr/i;
 
-/**
- * True for a statement whose effect may outlast ROLLBACK TO or RELEASE of an earlier savepoint:
- * settings, session and advisory locks, temporary tables, cursors, prepared statements, deferred
- * constraints. A function may do the same out of sight.
- */
+/** True where an effect may outlast an earlier savepoint; a function may do the same unseen. */
 export function reachesPastSavepoint(text: string): boolean {
   const [first] = leadingWords(text);
   return FIRST_WORDS.has(first ?? "") || ANYWHERE.test(text);
@@ -106,9 +102,7 @@ function mayDeallocate(text: string): boolean {
 }
 
 /**
- * The savepoints of one transaction, as Postgres keeps them: a stack on which a name may occur
- * more than once and hides the earlier ones. RELEASE ends a savepoint and all later ones. ROLLBACK
- * TO ends only the later ones.
+ * A stack on which a name may occur more than once and hides the earlier ones.
  * @see https://www.postgresql.org/docs/current/sql-savepoint.html
  */
 export class Savepoints {
@@ -118,10 +112,7 @@ export class Savepoints {
     return this.#stack.some((savepoint) => !savepoint.isEmpty);
   }
 
-  /**
-   * Applies a SAVEPOINT, RELEASE or ROLLBACK TO that Postgres has run. Of a ROLLBACK TO, returns
-   * the number of events emitted when the savepoint was set: the rest is undone.
-   */
+  /** Of a ROLLBACK TO, returns the number of events emitted when the savepoint was set. */
   apply(text: string, emitted: number): number | undefined {
     const name = savepointName(text);
     const [first] = leadingWords(text);

@@ -82,8 +82,7 @@ const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_TIMEOUT_MS = 2_000;
 
 /**
- * Asks the server to cancel what a backend is doing: it does not notice that its socket is gone,
- * and would keep its locks. Best effort: statement_timeout ends the statement in any case.
+ * A backend does not notice that its socket is gone, and would keep its locks. Best effort.
  * @see https://www.postgresql.org/docs/current/protocol-flow.html "Canceling Requests in Progress"
  */
 function requestCancel(client: pg.PoolClient): void {
@@ -104,9 +103,7 @@ function requestCancel(client: pg.PoolClient): void {
 }
 
 /**
- * Removes what a handler can leave on its connection: `DISCARD ALL` without the parts that drop
- * prepared statements, which are the ledger's own, and plans. `RESET ALL` leaves the role and the
- * user as they are.
+ * `DISCARD ALL`, but keeps prepared statements and plans. `RESET ALL` alone would keep the role.
  * @see https://www.postgresql.org/docs/current/sql-discard.html
  */
 const cleaning = (unlock: string) =>
@@ -124,9 +121,8 @@ const cleaning = (unlock: string) =>
 const UNLOCK = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /**
- * The SELECT is the only statement that Postgres plans, so it is prepared where each transaction
- * runs in the same backend. Behind a pooler the prepared statement might be missing, and the error
- * would undo the whole cleaning.
+ * The SELECT is the only statement that Postgres plans, so it is prepared. Behind a pooler it might
+ * be missing, and the error would undo the whole cleaning.
  */
 const CLEANINGS = {
   first: cleaning(`${UNLOCK}, pg_catalog.pg_backend_pid()`),
@@ -144,17 +140,10 @@ function nextCleaning(client: pg.ClientBase): CleaningKind {
 
 type Ending = "COMMIT" | "ROLLBACK";
 
-/**
- * Behind a pooler, a refused COMMIT gives the backend to another client before it is clean.
- * Deferred constraints, which refuse it, are checked before: then ROLLBACK still cleans.
- */
+/** A deferred constraint that refuses COMMIT would give a pooler the backend before it is clean. */
 const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
-const checksFirst = (kind: CleaningKind) => kind === "first" || kind === "unprepared";
 
-/**
- * After a handler's queries it also cleans up, in the same message: behind a pooler, a later one
- * would reach another server connection.
- */
+/** Cleans up in the same message: behind a pooler, a later one would reach another backend. */
 export function endOf(
   connection: PooledConnection,
   ending: Ending,
@@ -171,10 +160,9 @@ interface AnswerHandler {
 }
 
 /**
- * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. Postgres ends the
- * transaction by the first statement and runs the others in an implicit one. So its answer counts,
- * whatever follows: after an error behind it, the connection is closed, because the cleaning was
- * undone. A query of pg keeps no answer if an error follows.
+ * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. The ending's own answer
+ * counts; after an error behind it, the connection is closed, because the cleaning was undone. A
+ * query of pg keeps no answer if an error follows.
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-MULTI-STATEMENT
  */
 export class TransactionEnd extends pg.Query implements AnswerHandler {
@@ -188,7 +176,7 @@ export class TransactionEnd extends pg.Query implements AnswerHandler {
 
   constructor(connection: PooledConnection, ending: Ending) {
     const kind = nextCleaning(connection.client);
-    const isChecking = ending === "COMMIT" && checksFirst(kind);
+    const isChecking = ending === "COMMIT" && (kind === "first" || kind === "unprepared");
     super(`${isChecking ? `${CHECK}; ` : ""}${ending}; ${CLEANINGS[kind]}`);
     this.#connection = connection;
     this.#kind = kind;

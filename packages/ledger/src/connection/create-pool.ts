@@ -16,9 +16,8 @@ export interface PoolOptions {
 }
 
 /**
- * Makes a pool in which a dead connection affects only itself. Its clients send statements without
- * waiting for earlier answers (`pipeline`). It has no client-side `query_timeout`, which would
- * hand a transaction in an unknown state to the next caller. The caller ends it.
+ * Makes a pool, which the caller ends. It has no client-side `query_timeout`, which would hand a
+ * transaction in an unknown state to the next caller.
  * @throws `invalid_config`
  */
 export function createPool(options: PoolOptions): pg.Pool {

@@ -26,11 +26,9 @@ const SOCKET_CODES = /^(E(CONN|HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGA
 const TLS_CODES = /^(DEPTH_ZERO_)?SELF_SIGNED_CERT|^UNABLE_TO_(VERIFY|GET)|^CERT_|^ERR_TLS_CERT/;
 
 /**
- * True when Postgres was at fault, so that an attempt is given back and made again later: lost
- * connections, shutdowns, a full disk, a failover, deadlocks, serialization failures, locks not
- * granted in time. Not a canceled statement (57014), mostly a handler's own slow one, and not a
- * bare socket error, which a handler that calls another system throws too; errors of the ledger's
- * own connections are marked `database_unavailable`.
+ * True when Postgres was at fault, so that an attempt is made again later. Not for a canceled
+ * statement (57014), mostly a handler's own slow one, and not for a bare socket error, which a
+ * handler that calls another system throws too.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (const link of causes(error)) {
@@ -61,10 +59,7 @@ const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
   SQLSTATE.duplicatePreparedStatement,
 ]);
 
-/**
- * Maps the ledger's own errors to `database_unavailable`, `database_read_only` or
- * `illegal_transition`.
- */
+/** Gives errors of the ledger's own statements their codes. */
 export function ledgerError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
   const state = sqlStateOf(error);

@@ -39,9 +39,7 @@ export interface LedgerContext {
   readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;
-  /** Days that a completed event is known; a job of an older unknown event is not recorded. */
   readonly keysDays: number;
-  /** Milliseconds that a handler's transaction waits for a row that another one holds. */
   readonly lockTimeoutMs: number;
   readonly idleInTransactionTimeoutMs: number;
   readonly bodyDedup: (source: string) => boolean;

@@ -18,7 +18,6 @@ const TAKEN = [
 
 /**
  * Makes a pool for a URL, which is read as pg reads it; `sslrootcert=system` stands for Node's CAs.
- * A password that a command prints is read anew when Postgres refuses it.
  * @throws `invalid_config` with the parameter that is wrong
  */
 export function openPool(url: string, settings: pg.PoolConfig): pg.Pool {

@@ -73,7 +73,6 @@ function reasonOf(error: unknown): string {
   return stderr?.trim().split("\n").at(-1) || message;
 }
 
-/** Lets a pool of pg, which its own queries ask too, connect once more after some errors. */
 export function connectOnceMore(
   pool: { connect: unknown },
   isSolved: (error: unknown, sinceMs: number) => boolean,

@@ -7,7 +7,6 @@ export class SessionSettings {
   static readonly #ofClients = new WeakMap<pg.ClientBase, SessionSettings>();
   isPooled = false;
 
-  /** The beginning of a transaction, before its first other statement. */
   static beginText(client: pg.ClientBase): string {
     return SessionSettings.#ofClients.get(client)?.isPooled === true
       ? `BEGIN; ${PINNED_LOCALLY}`
@@ -20,7 +19,6 @@ export class SessionSettings {
     if (settings !== undefined) settings.isPooled = true;
   }
 
-  /** A class of clients whose connections begin with the settings. */
   clientClass(): typeof pg.Client {
     const note = (client: pg.ClientBase) => SessionSettings.#ofClients.set(client, this);
     const isPooled = () => this.isPooled;

@@ -6,20 +6,14 @@ import { acquireConnection, type PooledConnection } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
 import { isStale } from "./statement.ts";
 
-/**
- * The pooler between a pool and Postgres: `session` gives each connection a server process,
- * `transaction` any process for each transaction, so that session state cannot be relied on.
- */
+/** `session`: a server process for each connection; `transaction`: any one for each transaction. */
 export type Pooler = "none" | "session" | "transaction";
 
 const TRIES = 5;
 const DEADLINE_MS = 5_000;
 const SHARED_MS = 300;
 
-/**
- * Finds the pooler between a pool and Postgres; takes two of the pool's connections. Where
- * prepared statements get lost, the pool's statements have no names from then on.
- */
+/** Takes two connections. Where prepared statements get lost, the pool stops naming its own. */
 export async function findPooler(pool: pg.Pool): Promise<Pooler> {
   return await withLeases(pool, async (take) => {
     const first = await take();

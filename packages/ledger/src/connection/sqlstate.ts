@@ -1,8 +1,4 @@
-/**
- * The SQLSTATEs that the ledger reacts to, by name.
- *
- * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
+/** @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const SQLSTATE = {
   readOnlyTransaction: "25006",
   objectNotInPrerequisiteState: "55000",

@@ -6,11 +6,7 @@ type Statement = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
 /** `:run` in the text of a statement, but neither `::text` nor a colon in a word or a time. */
 const PARAMETER = /(?<![:\w]):([a-z][A-Za-z]*)/g;
 
-/**
- * A statement with named parameters: `:run` in its text is the value `run`. With a `name` it is
- * prepared on each connection.
- * @throws `Error` when a value is missing
- */
+/** `:run` in the text is the value `run`. With a `name` it is prepared on each connection. */
 export function statement(text: string, name?: string): Statement {
   const parameters: string[] = [];
   const numbered = text.replaceAll(PARAMETER, (_, parameter: string) => {
@@ -82,9 +78,8 @@ export function withKnownName<Query extends pg.QueryConfig>(
 }
 
 /**
- * Learns that a prepared statement was gone, or was there already: a function can deallocate out
- * of sight, and a pooler changes the server. That connection sends no names from then on; after a
- * statement of the ledger, no connection of the pool does.
+ * A function can deallocate out of sight, and a pooler changes the server. That connection sends no
+ * names from then on; after a statement of the ledger, no connection of the pool does.
  */
 export function learnForgotten(pool: pg.Pool): void {
   const clients = new Set<pg.PoolClient>();

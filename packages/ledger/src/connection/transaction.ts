@@ -17,10 +17,7 @@ export interface TransactionLimits {
 /** A plan from when the table was small would scan all of it later. */
 export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
 
-/**
- * For statements that find each event by its key: planned once in a connection. Postgres would
- * plan them for the length of their arrays each time, which takes longer than to run them.
- */
+/** Planned once in a connection: planning for each length of arrays takes longer than running. */
 export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
 const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
@@ -54,7 +51,6 @@ export function handlerLimits(limits: {
   };
 }
 
-/** Fails a statement that completes events in another transaction than the one that was begun. */
 export const REFUSE_TRANSACTION = `millrace.refuse(
     'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
     '${SQLSTATE.transactionChanged}')`;
@@ -66,10 +62,8 @@ export interface TransactionOptions {
 }
 
 /**
- * Runs `work` in a transaction: its writes are committed if and only if this resolves. An error of
- * `work` rolls them back. A connection that did not answer everything cleanly is closed. When it
- * is lost during COMMIT, the outcome is unknown: `database_unavailable`, and only the rows show
- * it.
+ * Runs `work` in a transaction, which an error rolls back. When the connection is lost during
+ * COMMIT, the outcome is unknown: `database_unavailable`, and only the rows show it.
  * @throws `illegal_transition`, or an error of `work`
  */
 export async function transaction<T>(
@@ -128,10 +122,7 @@ function beginText(client: pg.PoolClient, limits: TransactionLimits): string {
   ].join("; ");
 }
 
-/**
- * COMMIT of an aborted transaction answers ROLLBACK.
- * @throws `internal`
- */
+/** COMMIT of an aborted transaction answers ROLLBACK. @throws `internal` */
 export function requireCommitted(commit: pg.QueryResult | undefined): void {
   if (commit?.command === "COMMIT") return;
   throw new MillraceError(
@@ -151,11 +142,7 @@ export async function rollback(connection: PooledConnection): Promise<void> {
   }
 }
 
-/**
- * Runs `body` on a connection, for `deadlineMs` at most: then the connection is destroyed. After
- * an error, what is open on it is rolled back.
- * @throws what `body` threw
- */
+/** Destroys the connection after `deadlineMs`. After an error, what is open is rolled back. */
 export async function withConnection<T>(
   pool: pg.Pool,
   deadlineMs: number,

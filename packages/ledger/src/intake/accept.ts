@@ -28,9 +28,8 @@ interface AcceptRow extends EventKey {
 }
 
 /**
- * Records events as pending, with their bodies, in one commit: one result for each, in order.
- * Every result except an error means that the event is on disk. `failed` and `conflict` are
- * results of known events; a conflict is noted.
+ * Records events as pending, with their bodies: one result for each, in order. Every result except
+ * an error means that the event is on disk.
  */
 export async function accept(
   ledger: LedgerContext,
@@ -138,8 +137,7 @@ async function acceptOnce(
 }
 
 /**
- * Records new events as pending and returns the status of known ones, null for a new event. Known
- * rows are looked up one at a time (LIMIT 1): a join may be answered from a hash of the whole
+ * Looks known rows up one at a time (LIMIT 1): a join may be answered from a hash of the whole
  * table. A row inserted after the statement's snapshot is left out of the answer.
  */
 const ACCEPT = statement(

@@ -31,10 +31,7 @@ ON CONFLICT (source, event_id) DO UPDATE SET
     ) AS newest
   )`;
 
-/**
- * Counts redeliveries, and keeps the last ten of each event.
- * @param ingress - The host that received them.
- */
+/** Counts redeliveries, and keeps the last ten of each event. `ingress` is the receiving host. */
 export async function noteDeliveries(
   ledger: LedgerContext,
   ingress: string,
@@ -66,10 +63,7 @@ type NotedEvent = [
   recent: [atMs: number, outcome: DeliveryOutcome][],
 ];
 
-/**
- * Counts the deliveries of an event, and lists the last ten.
- * @param firstAtMs - The first receipt; undefined for an event that a handler emitted.
- */
+/** `firstAtMs` is the first receipt; undefined for an event that a handler emitted. */
 export async function findDeliveries(
   ledger: LedgerContext,
   lookup: EventLookup,

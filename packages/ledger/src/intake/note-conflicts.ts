@@ -9,10 +9,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[
   AS n (source, event_id, body_hash, deliveries, type, headers, body)
 ORDER BY source, event_id, body_hash`;
 
-/**
- * Keeps deliveries of known events whose body was not the first, as the queue finds them. The
- * ledger itself keeps those that it finds.
- */
+/** Keeps other bodies of known events that the queue finds; the ledger keeps those it finds. */
 export async function noteConflicts(
   ledger: LedgerContext,
   deliveries: readonly IncomingEvent[],

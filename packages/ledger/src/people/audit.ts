@@ -84,7 +84,6 @@ export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Pr
   return row.id;
 }
 
-/** Adds to an entry what became of it. */
 export async function endAudit(
   ledger: LedgerContext,
   id: string,

@@ -57,10 +57,8 @@ SET cursor = coalesce($2, cursor), listed = listed + $3, done = done + $4, skipp
 WHERE id = $1`;
 
 /**
- * Does the next batch of a run in one commit: lists its events, notes them as members, retries,
- * replays, or gives them up, and moves the cursor. An event is done once for one run, also when
- * two workers believe they lead.
- * @param size - Events at most.
+ * Does the next batch of a run in one commit. An event is done once for one run, also when two
+ * workers believe they lead.
  * @param isConfigured - Skips events of other sources: no worker would run them.
  * @throws `invalid_request` for a verb or a filter of a later version
  */
@@ -134,7 +132,6 @@ interface Member {
   readonly skipped: string | null;
 }
 
-/** Runs the verb on new members, and notes new generations and skips. */
 async function act(
   client: pg.PoolClient,
   run: OpenBulkRun,

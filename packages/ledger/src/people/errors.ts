@@ -15,9 +15,8 @@ export interface ErrorFilter {
 }
 
 /**
- * Error groups, last seen first: $1 one of them, $2 state, $3 source, $4 type, $5 part of the
- * title, $6 limit, $7 offset. Sums attempts over the shards. Counts failed and pending events for
- * the groups of the page alone, by the index that leaves out completed events without an error.
+ * $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts
+ * events for the groups of the page alone, by the index that leaves out those without an error.
  */
 const FIND_ERRORS = `
 WITH seen AS (
@@ -64,7 +63,6 @@ SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
   reopened_at = CASE WHEN state = $2 THEN reopened_at END
 WHERE fingerprint = $1`;
 
-/** Lists groups of equal errors, last seen first, with their number. */
 export async function findErrors(
   ledger: LedgerContext,
   { state, source, type, q, limit, offset = 0 }: ErrorFilter,
@@ -85,11 +83,7 @@ export async function getError(ledger: LedgerContext, prefix: string): Promise<E
   return toGroup(row);
 }
 
-/**
- * Sets the state of a group. A resolved group is open again when it comes back; an ignored one is
- * not.
- * @throws `error_not_found`
- */
+/** @throws `error_not_found` */
 export async function setErrorState(
   ledger: LedgerContext,
   fingerprint: string,

@@ -19,7 +19,6 @@ export async function giveUpMany(
   return await giveUpManyOn((query) => runStatement(ledger.pool, query, ledger.short), keys);
 }
 
-/** The same by a statement that the caller sends, for example in a transaction of its own. */
 export async function giveUpManyOn(
   send: Send,
   keys: readonly EventKey[],
@@ -63,7 +62,6 @@ FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generatio
 WHERE e.source = w.source AND e.event_id = w.event_id AND e.generation = w.generation
   AND e.status = 'failed' AND e.last_error_code = 'given_up'`;
 
-/** Notes that events which were given up have no job any more. */
 export async function noteJobsRemoved(
   ledger: LedgerContext,
   keys: readonly EventKey[],

@@ -21,9 +21,8 @@ export interface ReplayOptions {
 }
 
 /**
- * Makes settled events pending as a new generation, in one commit: one answer for each lookup, in
- * order. Changes no existing row. A generation that is given must be the latest. Of two calls at
- * the same time, one replays an event. A dry run returns the same and changes nothing.
+ * Makes settled events pending as a new generation: one answer for each lookup, in order. A
+ * generation that is given must be the latest. Of two calls at once, one replays an event.
  */
 export async function replay(
   ledger: LedgerContext,
@@ -35,7 +34,6 @@ export async function replay(
   return await replayOn(send, lookups, options);
 }
 
-/** The same by statements that the caller sends, for example in a transaction of its own. */
 export async function replayOn(
   send: Send,
   lookups: readonly EventLookup[],
@@ -65,10 +63,8 @@ interface Row {
 }
 
 /**
- * Makes events pending as a new generation, with the body of the latest one; returns one row for
- * each known event. A body of another day is copied to today's partition, because that partition
- * may be dropped while the event is pending. Of two replays at the same time the other returns
- * `again`. With $4 (a dry run) nothing is written.
+ * Copies a body of another day to today's partition, because that partition may be dropped while
+ * the event is pending. Of two replays at once the other returns `again`. $4 is a dry run.
  */
 const REPLAY = `
 WITH latest AS MATERIALIZED (

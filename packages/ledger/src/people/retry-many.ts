@@ -13,9 +13,8 @@ export type RetryManyAnswer =
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
- * Makes failed events pending again in one commit, with their attempts at zero: one answer for
- * each key, in order. Of two calls at the same time, one retries an event. A dry run returns the
- * same and changes nothing.
+ * Makes failed events pending again, with their attempts at zero: one answer for each key, in
+ * order. Of two calls at once, one retries an event.
  */
 export async function retryMany(
   ledger: LedgerContext,
@@ -26,7 +25,6 @@ export async function retryMany(
   return await retryManyOn(send, keys, options);
 }
 
-/** The same by statements that the caller sends, for example in a transaction of its own. */
 export async function retryManyOn(
   send: Send,
   keys: readonly EventKey[],
@@ -55,9 +53,8 @@ interface Row {
 }
 
 /**
- * Makes failed events pending again; returns one row for each known event, with its status before.
  * Locks only failed rows, so that it waits for no handler. `again` is a row that changed after the
- * statement's snapshot. With $4 (a dry run) the statement locks and writes nothing.
+ * statement's snapshot. $4 is a dry run.
  */
 const RETRY_MANY = `
 WITH wanted AS (

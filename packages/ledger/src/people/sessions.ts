@@ -35,7 +35,6 @@ WHERE ended_at IS NULL AND expires_at > clock_timestamp()
 ORDER BY started_at DESC, id
 LIMIT 1000`;
 
-/** Notes that a session is in use, and says whether somebody has ended it. */
 export async function seeSession(
   ledger: LedgerContext,
   session: SeenSession,

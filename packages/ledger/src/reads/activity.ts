@@ -12,10 +12,9 @@ export interface ActivityQuery {
 }
 
 /**
- * $2 minutes, a row each, by the database's clock, before the time $3 or up to now. $1 is a source
- * and $4 a type, or null for all. Latency is from the record to the end, in milliseconds; an event
- * recorded as completed counts from its attempt. The time of events that a person ran again counts
- * apart, as it would stretch the axis.
+ * $2 minutes before the time $3 or up to now; $1 is a source and $4 a type, or null for all.
+ * Latency is from the record to the end; an event recorded as completed counts from its attempt.
+ * Events that a person ran again count apart, as they would stretch the axis.
  */
 const ACTIVITY = `
 WITH span AS MATERIALIZED (
@@ -132,11 +131,7 @@ interface CountedRow {
 
 const HOUR_SECONDS = 3_600;
 
-/**
- * Reads what `countActivity` has counted. Latencies are estimates on a scale whose steps grow by
- * 1.4.
- * @throws `invalid_request`
- */
+/** Latencies are estimates on a scale whose steps grow by 1.4. @throws `invalid_request` */
 export async function countedActivity(
   ledger: LedgerContext,
   { source, type, count, seconds }: CountedActivityQuery,

@@ -34,7 +34,6 @@ LATERAL (
 const DELETE_MINUTES = `
 DELETE FROM millrace.activity WHERE seconds = 60 AND at >= $1 AND at < $2`;
 
-/** The events that were recorded or ended in a slice, each found by an index. */
 const COUNT_MINUTES = `
 INSERT INTO millrace.activity (seconds, at, source, type, kind, waited, took, events)
 SELECT 60, date_bin('1 minute', recorded_at, 'epoch'), source, type, 'recorded', false, 0, count(*)

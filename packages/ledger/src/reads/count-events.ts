@@ -61,7 +61,6 @@ export interface ConflictCount extends SourceCount {
   readonly examples: readonly string[];
 }
 
-/** Counts the ids of a week that came with several bodies, by source. */
 export async function countConflicts(ledger: LedgerContext): Promise<readonly ConflictCount[]> {
   const query = { text: COUNT_CONFLICTS };
   return (await runStatement<ConflictCount>(ledger.pool, query, ledger.reads)).rows;

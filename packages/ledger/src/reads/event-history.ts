@@ -10,7 +10,6 @@ const STEPS_MAX = 100;
 /** A member is found by its run, so the latest runs are asked one by one. */
 const RUNS_MAX = 1_000;
 
-/** Reads acts in all generations, oldest first, from the audit and the bulk runs. */
 export async function selectActs(
   db: NodePgDatabase,
   { source, eventId }: EventLookup,

@@ -89,7 +89,6 @@ type WireRow<Row> = {
   [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
 };
 
-/** Turns a row of the ledger into what goes out: times in ISO 8601, all else as it is. */
 export function toWire<Row extends object>(row: Row): WireRow<Row> {
   const entries = Object.entries(row).map(([name, value]) => [
     name,

@@ -66,7 +66,6 @@ const EMITTED_MAX = 100;
 
 export const BODY_BYTES_SHOWN = 256 * 1024;
 
-/** Reads one event with the first `bodyBytesMax` bytes of its body. */
 export async function findEvent(
   ledger: LedgerContext,
   lookup: EventLookup,
@@ -189,7 +188,6 @@ function selectAttempts(db: NodePgDatabase, key: EventKey) {
 
 const KEPT = sql<boolean>`${sql.raw(BODY_KEPT("conflicts"))}`;
 
-/** Lists deliveries with another body than their event's, the latest first. */
 export async function findConflicts(
   ledger: LedgerContext,
   source: string | undefined,

@@ -25,7 +25,6 @@ interface Row {
   readonly signedSinceMs: number | null;
 }
 
-/** @throws `database_unavailable` */
 export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentity> {
   const [{ systemId, startedAtMs }, { rows }] = await Promise.all([
     serverEpoch(ledger).catch(ofStandby),
@@ -65,10 +64,7 @@ export async function keepIdentity(
   await runStatement(ledger.pool, { text: KEEP, values: [systemId, oid, signs] }, ledger.short);
 }
 
-/**
- * Pending events of a copy are failed as given up, so that only a person's retry runs them: the
- * original runs them too.
- */
+/** Fails pending events of a copy: the original runs them, so here only a person's retry does. */
 const ADOPT = `
 WITH adopted AS (
   UPDATE millrace.identity SET id = gen_random_uuid(), system_id = nullif($1, ''), database_oid = $2::oid

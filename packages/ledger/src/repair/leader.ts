@@ -41,11 +41,10 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
- * Elects a leader by a lease: a row that says until when, by the database's clock. Between
- * renewals no connection is kept. The leader counts its time from before it asked, by two clocks,
- * so it stops before another process may begin, also after a pause of the machine. Statements sent
- * by then can still take effect, and a failover may lose the lease: a leader's work must do no
- * harm when two processes do it.
+ * A lease is a row, by the database's clock. The leader counts its time from before it asked, by
+ * two clocks, so it stops before another process may begin, also after a pause of the machine.
+ * Statements sent by then can still take effect, and a failover may lose the lease: a leader's work
+ * must do no harm when two processes do it.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
   return new LeaseHolder(pool, name);
@@ -139,11 +138,7 @@ class LeaseHolder implements Leader {
 export type LeadershipResult<T> =
   { readonly kind: "done"; readonly value: T } | { readonly kind: "taken" };
 
-/**
- * Runs `work` while this process leads; `taken` at once when another process leads. The signal
- * aborts when the lead is lost.
- * @throws what `work` threw
- */
+/** Returns `taken` at once when another process leads. The signal aborts when the lead is lost. */
 export async function withLeadership<T>(
   pool: pg.Pool,
   name: string,

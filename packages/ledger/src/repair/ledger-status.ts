@@ -67,7 +67,6 @@ WHERE (
   LIMIT 1
 ) IS NOT TRUE`;
 
-/** Answers for each event whether the ledger does not have it as completed. */
 export async function areNotCompleted(
   ledger: LedgerContext,
   keys: readonly EventKey[],

@@ -4,10 +4,9 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 /**
- * Sets `enqueued_at` of pending events. Skips a row that another transaction holds: a worker has
- * its job, and notes that too. Looks each row up by its key alone (LIMIT 1): in a join Postgres
- * may read all of the partial index of unmarked rows for each key, which costs twenty times as
- * much for a backlog of ten thousand events.
+ * Skips a row that another transaction holds: a worker has its job, and notes that too. Looks rows
+ * up one at a time (LIMIT 1): a join may read all of the partial index of unmarked rows for each
+ * key, which costs twenty times as much for a backlog of ten thousand events.
  */
 const setEnqueued = (change: { from: "IS NULL" | "IS NOT NULL"; to: "now()" | "NULL" }) => `
 WITH wanted AS MATERIALIZED (

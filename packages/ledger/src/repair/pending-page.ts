@@ -20,10 +20,7 @@ export interface PendingQuery {
   readonly graceMs: number;
 }
 
-/**
- * The next pending events of each source ($1) after its cursor ($2 to $4), at most $5, pending for
- * more than $6 milliseconds. The condition decides which index is used.
- */
+/** Of each source ($1) at most $5 after its cursor ($2 to $4). The condition decides the index. */
 const PENDING_PAGE = (condition: string) => `
 SELECT ${LEDGER_STATUS_COLUMNS}
 FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::int[])

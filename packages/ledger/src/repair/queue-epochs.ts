@@ -63,10 +63,7 @@ FROM unnest($1::text[], $2::bigint[], $3::jsonb[]) AS g (queue, pass, change)
 WHERE q.queue = g.queue
 RETURNING q.queue, q.pass::float8 AS pass`;
 
-/**
- * Counts a pass over queues, past the number that each queue knows, and keeps how Postgres had
- * changed. Returns the new numbers by queue.
- */
+/** Counts a pass, past the number that each queue knows. Returns the new numbers by queue. */
 export async function countPass(
   ledger: LedgerContext,
   queues: ReadonlyMap<string, { readonly pass: number; readonly change: KeptChange | undefined }>,

@@ -46,7 +46,6 @@ export function tableOf({ name }: Pick<BodyPartition, "name">): string {
   throw new MillraceError("internal", `Cannot use ${JSON.stringify(name)} as a day of bodies`);
 }
 
-/** Events whose body is in the partition of another day than the one they were recorded on. */
 const IS_MOVED = "body_day <> (recorded_at AT TIME ZONE 'UTC')::date";
 
 const IS_RECORDED_THEN = `body_day = $1::date

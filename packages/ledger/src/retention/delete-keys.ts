@@ -22,10 +22,7 @@ const MARGIN_DAYS = 1;
 
 const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
 
-/**
- * Completed events of which all generations are older than $1 days, and whose bodies were dropped:
- * no partition before the day $2 exists. Recorded at $3 or later.
- */
+/** All generations are older than $1 days, and no partition before $2 has their bodies. */
 const EXPIRED = `
   SELECT e.source, e.event_id, e.generation, e.recorded_at FROM millrace.events e
   WHERE e.status = 'completed' AND e.recorded_at < ${CUTOFF} AND e.recorded_at >= $3::timestamptz
@@ -68,7 +65,6 @@ delivered AS (
 SELECT (SELECT count(*) FROM deleted) AS deleted,
   (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
 
-/** All tables of an event in one commit. */
 export async function deleteKeys(
   pool: pg.Pool,
   expired: ExpiredKeys,

@@ -18,7 +18,6 @@ counts AS (
 )
 DELETE FROM millrace.errors e USING unused WHERE e.fingerprint = unused.fingerprint`;
 
-/** Deletes groups of errors that nothing is left of. Returns how many. */
 export async function deleteErrors(pool: pg.Pool, keysDays: number): Promise<number> {
   const query = { text: DELETE_ERRORS, values: [keysDays] };
   const { rowCount } = await runStatement(pool, query, COUNT);
@@ -41,10 +40,7 @@ SELECT count(*)::int AS deleted FROM deleted`;
 
 const DELETE_RUNS = `DELETE FROM millrace.bulk_runs WHERE id IN (${EXPIRED_RUNS})`;
 
-/**
- * Deletes a batch of members of the bulk runs that ended more than `keysDays` days ago (30 at
- * most), and with the last of them the runs. False when nothing is left.
- */
+/** Deletes a batch of members of old runs, and with the last of them the runs; then false. */
 export async function deleteRuns(pool: pg.Pool, keysDays: number): Promise<boolean> {
   const members = { text: DELETE_MEMBERS, values: [keysDays] };
   const { rows } = await runStatement<{ deleted: number }>(pool, members, BATCH);

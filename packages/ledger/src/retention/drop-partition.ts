@@ -11,8 +11,7 @@ export interface DropOptions {
 }
 
 /**
- * Detaches a partition. Waits for the transactions that use the table, without blocking later
- * ones; `busy` when they do not end in time: another call continues from there.
+ * `busy` when the transactions that use the table do not end in time: another call continues.
  * @throws the signal's reason
  */
 export async function detachPartition(
@@ -32,10 +31,7 @@ export async function detachPartition(
   return done ? "detached" : "busy";
 }
 
-/**
- * `busy` while a transaction reads it.
- * @throws the signal's reason
- */
+/** `busy` while a transaction reads it. @throws the signal's reason */
 export async function dropPartition(
   pool: pg.Pool,
   partition: BodyPartition,

@@ -31,9 +31,8 @@ const UNSETTLED = (partition: string) => {
 };
 
 /**
- * Copies bodies of unsettled events from a day's partition to today's, and points the events
- * there. The partition keeps its copies until it is dropped, so a reader always finds the body.
- * Skips an event that an attempt holds. About $3 bytes at most, and at least one body.
+ * The partition keeps its copies until it is dropped, so a reader always finds the body. About $3
+ * bytes at most, and at least one body.
  */
 const MOVE_BODIES = (partition: string) => `
 WITH candidate AS (${UNSETTLED(partition)}

@@ -51,8 +51,7 @@ export async function readApplied(
 }
 
 /**
- * Compares the migrations of a database with the files, and returns those still to apply.
- * Migrations after the last file belong to a later version, which this one can run together with
+ * Migrations after the last file belong to a later version, which can run together with this one
  * (decisions/017).
  * @throws `migration_changed`, `migration_unknown`
  */
@@ -91,14 +90,12 @@ WHERE n.nspname = 'millrace' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT 
   AND c.relname !~ '^bodies_[0-9]{8}$'
 ORDER BY c.relname`;
 
-const BOOKKEEPING = "migrations";
-
 /** A login named `millrace` makes them there: `search_path` begins with its name. */
 export async function misplacedTables(connection: Pick<pg.Pool, "query">): Promise<string[]> {
   const migrations = await readMigrations(LEDGER_MIGRATIONS);
   const text = migrations.map((migration) => migration.text).join("\n");
   const ours = new Set(text.match(/(?<=\bmillrace\.)\w+/g));
-  ours.add(BOOKKEEPING);
+  ours.add("migrations");
   try {
     const { rows } = await connection.query<{ name: string }>(RELATIONS);
     return rows.map(({ name }) => name).filter((name) => !ours.has(name));

@@ -35,8 +35,7 @@ CREATE TABLE IF NOT EXISTS millrace.migrations (
 );`;
 
 /**
- * Applies the missing migrations of a folder, in one transaction and under an advisory lock: a
- * second migrator waits. Returns their names.
+ * Applies the missing migrations in one transaction; a second migrator waits. Returns their names.
  * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`, or an
  * error that names the migration, with Postgres' error as its cause.
  */
@@ -82,9 +81,8 @@ async function applyMissing(
 const LOCK_WAITS_S = [1, 2, 4, 8, 16, 32, 64];
 
 /**
- * Locks the events before a migration does. Migrations share a transaction: one that locked the
- * table more strictly than those before would deadlock with attempts. Everyone else waits behind a
- * lock that is waited for, so the first wait is short.
+ * A migration that locked the table more strictly than those before would deadlock with attempts.
+ * Everyone else waits behind a lock that is waited for, so the first wait is short.
  */
 async function lockEvents(client: pg.PoolClient): Promise<void> {
   const { rows } = await client.query<{ known: boolean }>(

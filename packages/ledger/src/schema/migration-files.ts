@@ -22,11 +22,7 @@ export const LEDGER_MIGRATIONS = fileURLToPath(new URL("../../migrations/", impo
 
 const FILE_NAME = /^(\d{4,})_(.+)\.sql$/;
 
-/**
- * Reads a folder of migrations (`0001_name.sql`), in order.
- * @throws `invalid_config` when there is no such folder, a `.sql` file has no number, or two have
- * the same
- */
+/** @throws `invalid_config` without the folder, or when a `.sql` file has no number of its own */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const files = (await listFolder(folder)).filter((file) => file.endsWith(".sql"));
   const migrations = await Promise.all(files.map((file) => readMigration(folder, file)));

@@ -74,11 +74,7 @@ WHERE NOT (
 )
 ORDER BY need.number`;
 
-/**
- * Names the rights that a login lacks for a role, such as `INSERT on millrace.attempts`. None for
- * an unknown login.
- * @param login - Default: the connection's own.
- */
+/** Names what a login lacks, as `INSERT on millrace.attempts`; nothing for an unknown login. */
 export async function missingRights(
   connection: Pick<pg.Pool, "query">,
   role: RightsRole,
