@@ -16,9 +16,7 @@ interface Deps {
 }
 
 /**
- * Writes the intent, acts, and writes the result. When the intent cannot be written, nothing is
- * done. When the result cannot, its entry stays without one.
- *
+ * Does nothing when the intent cannot be written; an entry may stay without its result.
  * @throws `database_unavailable`, and what `act` throws.
  */
 export async function underAudit<Result>(
@@ -64,7 +62,6 @@ export async function endSession(
 
 /**
  * Sets the state of the group whose fingerprint begins with `prefix`, under audit.
- *
  * @throws `error_not_found`, `invalid_request` for several such groups; `database_unavailable`
  */
 export async function setErrorState(

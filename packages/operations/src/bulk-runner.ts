@@ -12,7 +12,6 @@ import {
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
   readonly queues: RunAgainQueues & RemovalQueues;
-  /** True while this process is the one that works runs off. */
   readonly leading: () => boolean;
   readonly notify: (notice: BulkNotice) => void;
 }
@@ -32,10 +31,7 @@ const BATCHES_PER_SECOND = 5;
 const MADE_UP_MS = 1_000;
 const KEEP_RESULTS_MS = 60_000;
 
-/**
- * Works the bulk runs off, each at its rate, while this process leads. All state is in the run's
- * row, so that the next leader continues. It waits while Postgres or the queue is away.
- */
+/** Works runs off while this process leads. All state is in their rows, for the next leader. */
 export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   const { ledger, leading, notify } = deps;
   const closing = new AbortController();

@@ -42,7 +42,6 @@ interface Deps extends CountDeps {
 
 /**
  * Starts a run of the events that match now. The leading worker works it off, newest first.
- *
  * @throws `invalid_request` without a filter or `all`; `count_mismatch`; `unknown_source`;
  * `database_unavailable`.
  */
@@ -72,7 +71,6 @@ export async function startBulkRun(
 
 /**
  * Counts the events of a bulk run. Only the run finds a lost body or a later generation.
- *
  * @throws `invalid_request`, `unknown_source`, `database_unavailable`
  */
 export async function countBulk(

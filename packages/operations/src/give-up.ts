@@ -15,9 +15,7 @@ export type RemovalQueues = Pick<Queues, "queues" | "removeJob" | "jobStatuses">
 const CONCURRENCY = 64;
 
 /**
- * Fails a pending event with `given_up`, under audit, and removes its job. If the queue does not
- * answer, the reconciler removes the job; a job that is due earlier runs no handler.
- *
+ * If the queue does not answer, the reconciler removes the job; one that is due runs no handler.
  * @throws `database_unavailable`; the queue's error for an event that the ledger does not know
  */
 export async function giveUpEvent(

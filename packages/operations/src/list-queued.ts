@@ -14,7 +14,6 @@ const READ_MAX = 200;
 /**
  * Lists events that only their queues have, the newest first; `q` is the whole id of one. Null
  * while no queue answers.
- *
  * @throws `database_unavailable`
  */
 export async function listQueued(

@@ -17,9 +17,8 @@ const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
 /**
- * Makes the jobs of pending events wait: an ended one is moved back, a missing one is added. With
- * `atOnce`, for a person's retry, a job that is being failed gets the time to arrive in `failed`,
- * and a delayed one is added anew: its event was given up while its queue was away.
+ * Moves ended jobs back, and adds missing ones. With `atOnce`, for a person's retry, a job gets the
+ * time to arrive in `failed`, and a delayed one, given up while its queue was away, is added anew.
  */
 export async function requeueJobs(
   queues: RequeueQueues,
@@ -40,7 +39,6 @@ export async function requeueJobs(
   });
 }
 
-/** Adds the jobs of events that are pending in the ledger and have none yet. */
 export async function addJobs(
   queues: RequeueQueues,
   events: readonly EnvelopedEvent[],
@@ -118,7 +116,6 @@ export interface SkippedEvent {
 
 export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
 
-/** Gives events that the ledger has made pending their jobs, and marks those that have one. */
 export async function enqueuePending<Event extends EventKey>(
   ledger: Pick<Ledger["retries"], "markEnqueued">,
   events: readonly Event[],

@@ -29,9 +29,7 @@ export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
 const RETRIED: RetryResult = { kind: "retried" };
 
 /**
- * Makes a failed event run again with all its attempts, or completes an earlier retry that was cut
- * off. Without a generation it is the event's latest.
- *
+ * Makes a failed event run again with all its attempts, or completes a retry that was cut off.
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer; `unavailable` when it cannot take the job, which the reconciler then adds;
  * `database_unavailable`.
@@ -47,7 +45,6 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
  * Retries an event that its sender has delivered again, and whose job has ended, unless its code is
  * left to a person. A Postgres that was restored may have lost the event or its body, which the
  * delivery brings back.
- *
  * @throws as {@link retryEvent}
  */
 export async function retryDelivered(
@@ -68,7 +65,6 @@ export async function retryDelivered(
 
 /**
  * Retries named events together: one answer a key, in order. The reconciler adds missing jobs.
- *
  * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
  * not answer, `database_unavailable`
  */
@@ -107,7 +103,6 @@ async function retryByStatus(
   return results[0] ?? skipped("not_found");
 }
 
-/** Makes failed events pending, and gives them their jobs: one result a key, in order. */
 async function retryKeys(
   { ledger, queues }: Deps,
   keys: readonly EventKey[],
@@ -179,10 +174,8 @@ export interface ReplayLookup extends EventLookup {
 }
 
 /**
- * Runs a settled event again as a further generation. A generation that is named must be the
- * latest, so that a request that is sent twice is granted once. With a body hash, the new
- * generation has the other body of a conflict.
- *
+ * Runs a settled event again as a further generation. One that is named must be the latest, so that
+ * a request that is sent twice is granted once.
  * @throws as {@link retryEvent}
  */
 export async function replayEvent(

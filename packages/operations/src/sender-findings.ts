@@ -54,7 +54,6 @@ function sizes(sources: readonly string[]): SenderFinding {
   };
 }
 
-/** Since when workers sign the jobs of a ledger. */
 export function signingText({ signedSinceMs }: LedgerIdentity): string {
   if (signedSinceMs === undefined) return "not signed";
   return `signed since ${new Date(signedSinceMs).toISOString()}`;

@@ -14,7 +14,6 @@ export interface ShowDeps {
 
 /**
  * Finds an event in the ledger, else in the queue; undefined for an unknown event.
- *
  * @throws `database_unavailable`; the queue's error where only the queue can answer.
  */
 export async function showEvent(
@@ -59,7 +58,6 @@ const PART_BYTES = 1024 * 1024;
 
 /**
  * Opens the body of an event in the ledger, or else in its job; undefined for an unknown event.
- *
  * @throws `body_missing`, and as `showEvent`
  */
 export async function openBody(

@@ -10,7 +10,6 @@ interface Deps {
 /**
  * Counts events and jobs of each source that is configured or has events. A queue that does not
  * answer leaves its part empty.
- *
  * @throws `database_unavailable`
  */
 export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats>> {

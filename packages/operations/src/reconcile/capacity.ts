@@ -27,7 +27,6 @@ export function createCapacity(
   }
 
   return {
-    /** Measures the queues again, when the last measurement is more than a second old. */
     refresh: async (): Promise<void> => {
       if (performance.now() - measuredAtMs < REFRESH_MS) return;
       pressure = await queues.measurePressure();

@@ -26,7 +26,6 @@ export async function comparePending(
   pending: readonly LedgerStatus[],
 ): Promise<{
   readonly found: readonly Disagreement[];
-  /** Events with a job on its way that the ledger does not know to be enqueued. */
   readonly toMark: readonly EnvelopedEvent[];
 }> {
   const jobs = await queues.jobStatuses(pending.map(({ event }) => event));
@@ -68,7 +67,6 @@ async function compareEnded(
 export interface FinishedWalk {
   readonly source: string;
   readonly state: "failed" | "completed";
-  /** Those that ended from then on. */
   readonly sinceMs: number;
   /** Milliseconds that an end is left alone, because a worker or a retry may be at it. */
   readonly graceMs: number;
@@ -81,10 +79,7 @@ export interface FinishedWalk {
 const CONCURRENCY = 8;
 const DAY_MS = 86_400_000;
 
-/**
- * Compares the ended jobs of a source, a page at a time. A job that runs again leaves its page, and
- * others move up, so the next page begins with the last millisecond of the one before.
- */
+/** A job that runs again leaves its page, so the next page begins with the last millisecond. */
 export async function* compareFinished(
   deps: CompareDeps,
   walk: FinishedWalk,

@@ -28,9 +28,7 @@ interface Comparison {
 }
 
 /**
- * Compares ledger and queues as the reconciler does, and changes nothing. If one queue fails, each
- * source is compared by itself.
- *
+ * Compares as the reconciler does, and changes nothing. If one queue fails, each is compared alone.
  * @throws `database_unavailable`, and the queue's error.
  */
 export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Diagnosis> {

@@ -34,7 +34,6 @@ export interface DisagreementExample {
   readonly detail: string | undefined;
 }
 
-/** Counts disagreements by kind, and keeps a few of each as examples. */
 export function createCounts(examplesMax: number) {
   const found = new Map<DisagreementKind, Found>();
   return {

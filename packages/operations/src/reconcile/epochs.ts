@@ -54,10 +54,7 @@ export interface LedgerEpochDeps {
   readonly queues: Pick<Queues, "ledgerMarks" | "forgotten">;
 }
 
-/**
- * The ledger is on another server; on a promoted standby; at an earlier time; or its server was
- * restarted and may have lost the last commits (`synchronous_commit`).
- */
+/** `restarted`: the server may have lost the last commits (`synchronous_commit`). */
 export type LedgerChangeKind = (typeof LEDGER_CHANGES)[number];
 export const LEDGER_CHANGES = ["other_server", "failed_over", "taken_back", "restarted"] as const;
 
@@ -73,7 +70,6 @@ export interface LedgerView {
   readonly lately: ReadonlyMap<string, KeptChange>;
 }
 
-/** The mark in a queue: the server, and the number of the last pass. */
 interface Mark extends ServerEpoch {
   readonly pass: number;
 }
@@ -81,9 +77,7 @@ interface Mark extends ServerEpoch {
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * Compares the ledger with the marks in the queues. Only the number of the pass shows a dump that
- * was restored into the same server.
- *
+ * Only the number of the pass shows a dump that was restored into the same server.
  * @throws `database_unavailable`, and the queue's error
  */
 export async function findLedgerChanges(
@@ -136,9 +130,7 @@ export function takenBack({ changes }: LedgerView, source: string): LedgerChange
 }
 
 /**
- * Counts a pass in Postgres, and then marks each queue with the ledger from before the comparison,
- * so that the next pass finds a failover in the meantime.
- *
+ * Marks queues with the ledger from before the comparison, so that the next pass finds a failover.
  * @throws `database_unavailable`, and the queue's error
  */
 export async function keepLedgerEpoch(

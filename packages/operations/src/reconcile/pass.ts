@@ -28,9 +28,7 @@ export type PassDeps = CompareDeps &
     readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
     /** Asked after each page: the pass ends when it is false. */
     readonly mayGoOn: () => boolean;
-    /** Called before everything is compared with these queues. */
     readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
-    /** Called before all that completed in these queues is compared. */
     readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
     readonly onProgress: (progress: PassProgress) => void;
   };
@@ -64,10 +62,7 @@ const EXAMPLES_MAX = 3;
 /** Milliseconds of comparison after a change of the ledger: longer than a job's lock lasts. */
 const SETTLING_MS = 120_000;
 
-/**
- * Compares ledger and queues, and repairs. Where a queue or its ledger has changed, everything
- * pending and every ended job is compared; elsewhere only suspects.
- */
+/** Where a store changed, compares everything pending and every ended job; else only suspects. */
 export async function runPass(deps: PassDeps, options: PassOptions): Promise<PassReport> {
   const pass = createPass(deps);
   const { sweepGraceMs, recheckEnqueued } = options;

@@ -60,10 +60,7 @@ interface Group {
   readonly marksAtMs: number;
 }
 
-/**
- * Keeps ledger and queues in agreement while this process leads, by one pass after the other. Where
- * a pass over all queues fails, each gets its own, so that one fault holds up no other queue.
- */
+/** Where a pass over all queues fails, each gets its own, so that one fault holds up no other. */
 export class Reconciler {
   readonly #deps: ReconcilerDeps;
   readonly #options: ReconcilerOptions;

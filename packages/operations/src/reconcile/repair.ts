@@ -33,9 +33,8 @@ type Row = Pick<LedgerStatus, "status" | "errorCode" | "enqueued" | "pendingSinc
 type EndedJob = Exclude<JobStatus, { state: "live" }>;
 
 /**
- * The disagreements of ledger and queue. Every other pair is in order: a live job of a pending or
- * failed event; a live, completed, or removed job of a completed event, which completes before its
- * job.
+ * Every other pair is in order: a live job of a pending or failed event; a live, completed, or
+ * removed job of a completed event, which completes before its job.
  */
 export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> = {
   pending_without_job: {
@@ -160,9 +159,7 @@ export async function repair(
 }
 
 /**
- * Adds the jobs of events that have none, as far as their queues have capacity. A job carries the
- * identity alone. An event without a job is unmarked, so that the next pass finds it.
- *
+ * An event that gets no job is unmarked, so that the next pass finds it.
  * @throws `unavailable` when the queue takes no job at all.
  */
 async function addJobs(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
@@ -250,7 +247,6 @@ function codeOf(
 
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
-/** Fails an event in the ledger, which records an unknown one first, if it has its body. */
 async function failEvent(
   { ledger, onAbandoned }: RepairDeps,
   event: EnvelopedEvent,

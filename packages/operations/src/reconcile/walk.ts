@@ -19,12 +19,8 @@ export interface FindOptions {
 /** Pending events that are read at once, of all sources together. */
 export const PAGE_MAX = 1_000;
 
-/** The pending events to compare, by what the ledger knows of their jobs. */
 interface PendingOptions extends Pick<Walk, "hasCapacity">, FindOptions {
-  /**
-   * Of a queue that may have lost jobs `every` one is compared: an ingress may write `enqueued_at`
-   * after the job was lost.
-   */
+  /** `every` where a queue may have lost jobs: an ingress may write `enqueued_at` after that. */
   readonly which: "every" | "enqueued" | "not_enqueued";
 }
 

@@ -29,7 +29,6 @@ export async function checkArchiveDir(archiveDir: string): Promise<void> {
 
 /**
  * Writes the archive of a day, unless it exists. A file gets its name only when it is whole.
- *
  * @throws `archive_failed`; `database_unavailable`, the signal's reason
  */
 export async function archivePartition(
@@ -120,7 +119,6 @@ function archiveFailed(what: string, cause?: unknown): MillraceError {
   return new MillraceError("archive_failed", `Cannot archive bodies: ${what}`, { cause });
 }
 
-/** Writes events as gzip-compressed JSON lines into a new file, and forces it to disk. */
 async function writeArchive(
   path: string,
   pages: AsyncIterable<readonly ArchivedRow[]>,
@@ -154,7 +152,6 @@ function toLine({ event, body, ...rest }: ArchivedRow): unknown {
   return { ...line, body: body.toString(encoding), body_encoding: encoding };
 }
 
-/** Reads an archive to its end and counts its events; throws when it is damaged or missing. */
 async function countArchived(path: string, signal?: AbortSignal): Promise<number> {
   let count = 0;
   await pipeline(

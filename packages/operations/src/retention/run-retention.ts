@@ -17,7 +17,6 @@ export type RetentionResult =
 /**
  * Drops old bodies, and deletes old events and bulk runs, by the database's clock; never events
  * that are pending or failed. One process does it at a time; the next run continues a cut one.
- *
  * @throws `archive_failed`, `database_unavailable`, the signal's reason
  */
 export async function runRetention(
