@@ -24,8 +24,6 @@ export interface CheckedDatabase {
 }
 
 /**
- * Checks that a role can work on a database: version, isolation, rights of the login, tables;
- * finds its pooler.
  * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
  * `migration_changed`, `migration_unknown`, `database_unavailable`
  */

@@ -21,10 +21,7 @@ export function workerConnections(concurrency: number): number {
   return concurrency + BESIDES_HANDLERS;
 }
 
-/**
- * Requires that this worker alone fits Postgres' limit.
- * @throws `too_many_connections`
- */
+/** Requires that this worker alone fits Postgres' limit. @throws `too_many_connections` */
 export async function checkConnections(
   pool: Pool,
   config: Pick<Config, "worker">,
@@ -118,7 +115,6 @@ function useOf(rows: readonly HeldRow[], given: number, limit: string): Connecti
   return { given, limit, held, pools, mayTake, others };
 }
 
-/** Finds that all pools together can take more connections than Postgres gives. */
 export function connectionFinding(use: ConnectionUse): Finding | undefined {
   const { given, limit, pools, mayTake, others } = use;
   if (left(use) >= 0) return undefined;

@@ -46,10 +46,7 @@ const CLOSE_TIMEOUT_MS = 2_000;
 
 type StoreName = "queue" | "ledger";
 
-/**
- * Returns at once; the caller closes them.
- * @throws `invalid_config`, `queue_key_missing`
- */
+/** Returns at once; the caller closes them. @throws `invalid_config`, `queue_key_missing` */
 export function openIngress(
   environment: StoreUrls,
   config: Config,
@@ -59,11 +56,7 @@ export function openIngress(
   return new IngressStores(environment, config, withAwayLog(watch));
 }
 
-/**
- * An ingress keeps events in the queue on Redis, the ledger on Postgres, or both. They are opened
- * again and again while a server is away: events go to the store that is open, and are answered
- * 503 while there is none.
- */
+/** Events go to the store that is open, and are answered 503 while there is none. */
 export class IngressStores {
   readonly eventStores: readonly ClosableEventStore[];
   readonly redelivery: RedeliveryPort;
@@ -155,7 +148,6 @@ export class IngressStores {
     );
   }
 
-  /** Begins to open a store; `tried` waits for the first try. */
   #open(name: StoreName, open: () => Promise<void>) {
     let onFirstTry = () => {};
     const triedOnce = new Promise<void>((resolve) => (onFirstTry = resolve));
@@ -201,7 +193,6 @@ export class IngressStores {
     this.#watch.onError?.("queue: in use", this.#foreign);
   }
 
-  /** Opens the ledger and, where there is no Redis, the queues on its Postgres. */
   async #openLedger(): Promise<void> {
     if (this.#postgres === undefined) return;
     const { facts } = await checkDatabase(this.#postgres.pool, "ingress");
@@ -271,9 +262,7 @@ const NO_PRESSURE: Pressure = {
   of: () => ({ depth: 0, oldestAgeMs: undefined }),
 };
 
-/**
- * Where the queue has forgotten a later completed one, the worker's record leaves the event alone.
- */
+// Where the queue has forgotten a later completed one, the worker's record leaves the event alone.
 async function latestJob(queues: Queues, { source, eventId }: EventLookup): Promise<EventKey> {
   for (let generation = 0; ; generation += 1) {
     const next = { source, eventId, generation: generation + 1 };

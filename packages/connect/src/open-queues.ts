@@ -86,7 +86,6 @@ const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
 const FIRST_ANSWER_PAUSE_MS = 10;
 
 /**
- * Opens a role's queues, after a check of Redis where the role's events depend on it.
  * @throws `redis_unreachable`, `database_unreachable` or `database_unavailable` while the server
  * is away; `redis_topology`, `redis_evicts`, `redis_volatile`, `queue_key_missing`,
  * `session_needed` when waiting does not help
@@ -127,8 +126,7 @@ export async function openQueues(
 }
 
 /**
- * Queues on Postgres listen for new jobs, and each connection names their schema as it starts,
- * which poolers refuse or leave out.
+ * Queues listen for jobs, and connections name a schema as they start: poolers leave out both.
  * @throws `session_needed`, `database_unavailable`
  */
 async function poolOfQueues(urls: StoreUrls): Promise<PostgresQueuesOptions["openPool"]> {
@@ -182,7 +180,6 @@ export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables): Queu
   );
 }
 
-/** Says in the log that jobs on Redis are not signed, which is for a developer's machine. */
 export function warnIfUnsigned(
   { REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables,
   logger: Pick<Logger, "warn">,

@@ -72,10 +72,7 @@ export function openWorker(
   return parts.opening(openWorkerStores({ environment, config, watch, postgres, aside, parts }));
 }
 
-/**
- * Opens the stores of a dashboard, and tries again while Postgres is away.
- * @throws as `openWorker`
- */
+/** Tries again while Postgres is away. @throws as `openWorker` */
 export function openDashboard(
   environment: StoreUrls,
   config: Config,
@@ -92,10 +89,7 @@ export function openDashboard(
   return parts.opening(openAtOnce({ environment, config, watch, postgres, parts }, checked));
 }
 
-/**
- * `opened` rejects at once while a server is away.
- * @throws as `openWorker`
- */
+/** `opened` rejects at once while a server is away. @throws as `openWorker` */
 export function openCommand(environment: StoreUrls, config: Config): Opening {
   const postgres = connectRole("cli", environment, {}, { max: cliConnections });
   const parts = new OpenParts("cli", [postgres]);
@@ -187,7 +181,6 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
   return { pool, retentionPool: aside?.pool ?? pool, ledger, queues, releaseQueues };
 }
 
-/** The parts of a role that are open. `close` ends them, also while more are being opened. */
 class OpenParts {
   readonly role: FullRole;
   readonly #ledgers: readonly ConnectedLedger[];

@@ -13,10 +13,7 @@ type OwnedQueues = Pick<Queues, "readMark" | "takeMark" | "ping">;
 type Signing = { readonly signs: boolean; readonly isOnRedis: boolean };
 type Repair = Pick<Ledger["repair"], "readIdentity" | "keepIdentity">;
 
-/**
- * Reads which ledger this is, and writes down on which database its workers run.
- * @throws `ledger_moved` on a copy; `queue_key_missing` without a key where jobs are signed
- */
+/** @throws `ledger_moved` on a copy; `queue_key_missing` without a key where jobs are signed */
 export async function requireIdentity(
   repair: Repair,
   { signs, isOnRedis }: Signing,
@@ -198,8 +195,7 @@ function inUse(source: string, mark: QueueMark, own: LedgerIdentity | undefined)
 }
 
 /**
- * Finds the ledger that a process' jobs are for: its own, or without a database the one that the
- * queues are marked with.
+ * The process' own ledger, or without a database the one that the queues are marked with.
  * @throws `queue_in_use`, `queue_unclaimed`, `redis_unreachable`
  */
 export async function findJobOwner(
@@ -233,8 +229,7 @@ interface OwnerWatch extends Pick<QueueClaimOptions, "queues" | "sources" | "sig
 }
 
 /**
- * Finds the ledger that an ingress' jobs are for, and looks from then on whether its queues are
- * still that ledger's.
+ * Finds the ledger of an ingress' jobs, and then looks whether the queues are still that ledger's.
  * @throws as {@link findJobOwner}
  */
 export async function watchJobOwner(watch: OwnerWatch): Promise<void> {
