@@ -4,10 +4,7 @@ import { ROLE } from "./initialise-data.ts";
 /** The login of processes that run handlers. It owns the database and is no superuser. */
 export const APP_LOGIN = "millrace_app";
 
-/**
- * All that the superuser owns, without the parts of Postgres and of extensions: folders from before
- * the app's login, and what a person made with psql.
- */
+/** For data folders from before the app's login, and for what a person made with psql. */
 const OWN_ALL = `
 DO $$
 DECLARE
@@ -40,7 +37,6 @@ BEGIN
 END
 $$`;
 
-/** Makes the app's login where it is missing, and gives it the database and all that is in it. */
 export async function giveToApp(client: pg.Client, password: string): Promise<void> {
   const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [APP_LOGIN]);
   if (rowCount === 0) {

@@ -22,7 +22,6 @@ export async function answeringPid(server: ServerFile): Promise<number | undefin
   }
 }
 
-/** Makes the database where it is missing, and gives it to the login of the app. */
 export async function ensureDatabase(server: ServerFile, database: string): Promise<void> {
   await withClient(server, "postgres", async (client) => {
     const found = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [database]);

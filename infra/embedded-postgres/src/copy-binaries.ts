@@ -30,8 +30,7 @@ export async function hasItsLinks(native: string): Promise<boolean> {
 }
 
 /**
- * Completes a copy of the binaries, links included. Every file is renamed when it is whole, so
- * several processes can do this at once.
+ * Renames every file when it is whole, so several processes can do this at once.
  * @throws when the folder belongs to another user, who could change what we run
  */
 export async function copyBinaries(native: string, folder: string): Promise<void> {

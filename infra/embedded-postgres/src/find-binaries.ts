@@ -5,15 +5,13 @@ import { MillraceError } from "@millrace/core";
 import { copyBinaries, hasItsLinks } from "./copy-binaries.ts";
 import { runTool, type ServerUser } from "./server-user.ts";
 
-/** The programs of one Postgres. */
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
 }
 
 /**
- * Finds the platform's Postgres in a folder from which `user` can run it: that of npm, else a
- * copy.
+ * Finds a folder from which `user` can run Postgres: that of npm, else a copy.
  * @throws `postgres_not_started` where the platform has none, or none that runs
  */
 export async function findBinaries(

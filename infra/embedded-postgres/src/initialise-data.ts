@@ -19,8 +19,7 @@ export async function isInitialised(pgdata: string): Promise<boolean> {
 }
 
 /**
- * Initialises the data under another name and renames it at the end, so that a start that dies
- * half-way leaves nothing that looks like data.
+ * Renames the data at the end: a start that dies half-way leaves nothing that looks like data.
  * @throws `postgres_not_started` with the output of initdb
  */
 export async function initialiseData(options: {

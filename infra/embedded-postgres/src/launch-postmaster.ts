@@ -56,7 +56,6 @@ export async function launchPostmaster(launch: Launch): Promise<LaunchResult> {
   }
 }
 
-/** Turns a launch that failed for good into the error for people. */
 export function launchError(launch: Launch, said: string): MillraceError {
   const advice = said.includes("incompatible with server")
     ? `Another version of Postgres made the data: dump it with that version, or remove it. `

@@ -18,9 +18,8 @@ interface Claim extends ProcessIdentity {
 }
 
 /**
- * Takes a folder for this process; makes it (0700) when it is not there. Every process that asks
- * writes a file with its own name into `lock/` and goes on only when it then sees no file of
- * another living process: of two that ask at once at most one goes on.
+ * Writes a file of this process into `lock/`, and goes on only when it then sees none of another
+ * living process: of two that ask at once at most one goes on.
  * @throws `already_running` with the pid of the process that has it
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {

@@ -7,7 +7,6 @@ export interface ProcessIdentity {
   readonly since: string;
 }
 
-/** The identity of a process that is alive now; undefined when there is none. */
 export async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
   if (!answersSignal(pid)) return undefined;
   const stat = await readProcStat(pid);

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -34,11 +34,6 @@ export async function writeServerFile(dataDir: string, server: ServerFile): Prom
     await file.close();
   }
   await rename(`${path}.new`, path);
-}
-
-/** A password that nobody has to type. */
-export function newPassword(): string {
-  return randomBytes(24).toString("hex");
 }
 
 export function isFree(port: number): Promise<boolean> {

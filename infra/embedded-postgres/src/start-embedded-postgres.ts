@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readFile, readlink, realpath, rm } from "node:fs/promises";
@@ -9,7 +10,6 @@ import { findBinaries } from "./find-binaries.ts";
 import {
   findFreePort,
   isFree,
-  newPassword,
   readServerFile,
   writeServerFile,
   type ServerFile,
@@ -167,7 +167,7 @@ async function chooseServer(dataDir: string, wanted: number | undefined): Promis
   if (kept !== undefined && kept.port === port && free) return kept;
   const server = {
     port: free ? port : await findFreePort(),
-    password: kept?.password ?? newPassword(),
+    password: kept?.password ?? randomBytes(24).toString("hex"),
   };
   await writeServerFile(dataDir, server);
   return server;
@@ -175,11 +175,7 @@ async function chooseServer(dataDir: string, wanted: number | undefined): Promis
 
 const PATIENCE_MS = 60_000;
 
-/**
- * The postmaster that already serves this data and answers, to be adopted. One that is going down
- * is waited for, one that neither answers nor ends within a minute is ended, and the pid file of
- * one that is gone is removed.
- */
+/** Waits for a postmaster that goes down; ends one that neither answers nor ends in a minute. */
 async function findRunning(
   pgdata: string,
   server: ServerFile,
