@@ -13,7 +13,6 @@ export interface BacklogOptions<Item> {
   bytesOf(item: Item): number;
   /** Milliseconds that a call waits for more, until there are `batchMax`. Default 0. */
   readonly lingerMs?: number;
-  /** Called with items that were dropped or whose call failed. */
   onLost(items: number, error: unknown): void;
 }
 

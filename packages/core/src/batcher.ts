@@ -2,8 +2,7 @@
  * Lets many callers share one call: what arrives while a call is in flight goes together with the
  * next one, up to `sizeMax` a call. A lone item is not kept waiting. Up to `inFlightMax` calls go
  * at once (default 1); with `sparing`, a further one only when it is full.
- * @param run - takes a list and returns one result an item, in order. Its error rejects every item
- * of the call.
+ * @param run - returns one result an item, in order. Its error rejects every item of the call.
  */
 export function createBatcher<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,

@@ -5,10 +5,7 @@ export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_PAUSE_MS = 100;
 
-/**
- * Keeps calls away from a server that did not answer in time, until a probe is answered.
- * @param probe - resolves when the server has answered; asked each second.
- */
+/** Keeps calls away from a server that did not answer in time, until a probe is answered. */
 export function createCircuitBreaker(probe: () => Promise<unknown>) {
   const stopped = new AbortController();
   let isOpen = false;
@@ -30,7 +27,6 @@ export function createCircuitBreaker(probe: () => Promise<unknown>) {
     get isOpen(): boolean {
       return isOpen;
     },
-    /** Opens, and probes until a probe succeeds, which closes it again. */
     trip: (): void => {
       if (isOpen || stopped.signal.aborted) return;
       isOpen = true;

@@ -11,7 +11,6 @@ export type StoreResult =
   | "conflict"
   | Error;
 
-/** Kinds of deliveries: the first of its event, a repetition, another body, of a failed event. */
 export const DELIVERY_OUTCOMES = ["accepted", "duplicate", "conflict", "failed"] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
@@ -68,7 +67,6 @@ export interface LockedEvent {
 
 export type OnEmitted = (events: readonly EmittedEvent[]) => void;
 
-/** One call of a stack, without the message of the error. */
 export interface StackFrame {
   /** Relative to the project for its own code; `node_modules/<package>/...` or `node:...`. */
   readonly file: string;
@@ -85,7 +83,6 @@ export interface LoggedLine {
   readonly text: string;
 }
 
-/** The identity of a failure, with data that helps to understand it. */
 export interface ErrorDetails {
   /** `1-` and 16 hexadecimal digits, equal for equal errors. The number is the method's version. */
   readonly fingerprint: string;
@@ -100,7 +97,6 @@ export interface AttemptFailure {
   readonly code: ErrorCode;
   /** The error's message as people see it, cut to 8 kB. */
   readonly message: string;
-  /** True makes the event `failed`; false leaves it `pending` for the next attempt. */
   readonly final: boolean;
   /** False when the attempt is given back: a wait, a fault of Postgres, or a closing worker. */
   readonly counts: boolean;

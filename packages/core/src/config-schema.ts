@@ -138,5 +138,4 @@ function contradictions(worker: Times): [keyof Times, string][] {
 export type ReconcilerConfig = z.infer<typeof reconcilerSchema>;
 export type IngressConfig = z.infer<typeof ingressSchema>;
 export type WorkerConfig = z.infer<typeof workerSchema>;
-/** A config as the processes read it: every default filled in. */
 export type Config = z.infer<typeof configSchema>;

@@ -16,7 +16,6 @@ export function readUrl(text: string): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
 }
 
-/** Adds a parameter to a URL, the rest of which stays as it is written. */
 export function withParameter(url: string, name: string, value: string): string {
   return `${url}${url.includes("?") ? "&" : "?"}${name}=${encodeURIComponent(value)}`;
 }
@@ -64,7 +63,6 @@ export function postgresProblem(text: string): string | undefined {
   return wrongParameter(searchParams, OF_POSTGRES);
 }
 
-/** Says what is wrong with a URL of Redis or its Sentinels, or with the path of its socket. */
 export function redisProblem(text: string): string | undefined {
   const url = readUrl(text);
   const problem = addressProblem(text, url);

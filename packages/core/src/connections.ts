@@ -71,7 +71,6 @@ export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
   return new MillraceError(error.code, `${error.message}. ${hint}`, { cause: error });
 }
 
-/** The messages and codes of an error and its causes, of all addresses of a host too. */
 function* textsOf(error: unknown): Generator<string> {
   if (!(error instanceof Error)) return;
   if ("code" in error) yield String(error.code);

@@ -1,4 +1,3 @@
-/** A database, as its server names it. */
 export interface DatabaseName {
   /** The cluster's system identifier; empty where this login or server does not show it. */
   readonly systemId: string;
@@ -11,7 +10,6 @@ export function isSameDatabase(one: DatabaseName, other: DatabaseName): boolean 
   return isSameServer && one.oid === other.oid;
 }
 
-/** A ledger, and the database that it is on. */
 export interface LedgerName extends DatabaseName {
   /** A UUID that a copy of the database shares until `millrace adopt`. */
   readonly ledger: string;

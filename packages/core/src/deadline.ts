@@ -1,7 +1,4 @@
-/**
- * Its late rejection is dropped.
- * @throws the error of `late()`, or the promise's own
- */
+/** Drops a late rejection. @throws the error of `late()`, or the promise's own */
 export function withDeadline<T>(
   promise: Promise<T>,
   timeoutMs: number,
@@ -18,10 +15,7 @@ export interface Deadline<Item> extends Linked<Deadline<Item>> {
   readonly dueMs: number;
 }
 
-/**
- * One timer for many waits of the same length: a timer for each request is started and cleared
- * thousands of times a second.
- */
+/** One timer for many equal waits: a timer a request would be set thousands of times a second. */
 export class Deadlines<Item> {
   readonly #timeoutMs: number;
   readonly #onLate: (item: Item) => void;
@@ -70,9 +64,8 @@ export interface Linked<Item> {
 }
 
 /**
- * A list from which an item can be removed at once. Not a Map: V8 replaces the table of a busy Map
- * again and again, and each old table refers to the next one, so that quick garbage collections
- * collect none of the later entries.
+ * Not a Map: V8 replaces the table of a busy Map again and again, and each old table refers to the
+ * next one, so that quick garbage collections collect none of the later entries.
  */
 export class LinkedList<Item extends Linked<Item>> {
   first: Item | undefined;

@@ -56,7 +56,6 @@ export interface TypedOn<
   ): Handler;
 }
 
-/** `emit` to the internal sources, with the data of their schemas. */
 type EmitTo<Sources> = string extends keyof Sources
   ? Emit
   : <Name extends InternalNames<Sources>, Type extends keyof PayloadsOf<Sources[Name]> & string>(

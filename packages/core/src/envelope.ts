@@ -33,7 +33,6 @@ export type Envelope = z.infer<typeof envelopeSchema>;
 
 interface EnvelopeOptions {
   readonly identityOnly?: boolean;
-  /** Sign the job. Without keys it carries no MAC. */
   readonly keys?: QueueKeys | undefined;
   /** The id of the ledger that the job is for. */
   readonly ledger?: string | undefined;
@@ -96,14 +95,12 @@ export interface ReadEnvelope {
   readonly event: EnvelopedEvent;
   /** Undefined when the MAC is valid, or when there are no keys. */
   readonly mac: MacProblem | undefined;
-  /** The id of the ledger that the job is for; undefined if the job names none. */
   readonly ledger?: string | undefined;
 }
 
 /**
  * Reads job data and checks its MAC. Anyone with access to the queue can edit or add a job.
- * @throws `invalid_envelope` when it is not an envelope, `unknown_envelope_version` for a later
- * one
+ * @throws `invalid_envelope`, or `unknown_envelope_version` for a later version
  */
 export function readEnvelope(data: unknown, keys: QueueKeys | undefined): ReadEnvelope {
   const envelope = parseEnvelope(data);

@@ -17,7 +17,6 @@ export function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && BRAND in error;
 }
 
-/** True for our error with this code. */
 export function hasCode(error: unknown, code: ErrorCode): error is MillraceError {
   return isMillraceError(error) && error.code === code;
 }

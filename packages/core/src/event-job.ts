@@ -9,9 +9,8 @@ export interface EventJob {
   /** The reason not to trust the job; undefined when Millrace wrote it. */
   readonly mac?: MacProblem | undefined;
   /**
-   * The queue's name for this run of the job. It changes when someone retries the failed job or
-   * adds it again, and not when a worker died or handed the job back. A failed event whose job
-   * comes with the run that failed it was not retried.
+   * Changes when someone retries the failed job or adds it again, not when a worker died or handed
+   * it back. A failed event whose job comes with the run that failed it was not retried.
    */
   readonly run: string;
   /** The handlers may have run, and were undone with their worker: no shared transaction. */
@@ -21,7 +20,6 @@ export interface EventJob {
   readonly signal: StopSignal;
 }
 
-/** The result of one run of a job. The queue's worker translates it for BullMQ. */
 export type JobResult =
   | { readonly kind: "completed"; readonly outcome: Outcome }
   | { readonly kind: "duplicate" }

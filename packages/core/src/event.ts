@@ -1,11 +1,9 @@
 import { createHash, hash } from "node:crypto";
 import type { SignedMessage } from "./provider.ts";
 
-/** The states of an event in the ledger (pending, then completed or failed). */
 export const EVENT_STATUSES = ["pending", "completed", "failed"] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-/** Completed: by a handler; without one; or because another unsigned event had the same message. */
 export const OUTCOMES = ["handled", "ignored"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -36,9 +34,7 @@ export interface EnvelopedEvent extends EventKey {
   readonly headers: Readonly<Record<string, string>>;
   /** True when the id stands outside what the signature covers (GitHub's delivery id). */
   readonly unsigned: boolean;
-  /**
-   * SHA-256 of the signed message of an unsigned id, where that is not the body: `signedDigest`.
-   */
+  /** SHA-256 of an unsigned id's signed message, where that is not the body. */
   readonly digest?: string | undefined;
   /** The exact bytes that were signed. */
   readonly body: Uint8Array | undefined;
@@ -66,7 +62,6 @@ export function isStorable(text: string): boolean {
   return !/\0|\p{Surrogate}/u.test(text);
 }
 
-/** True for text that can be an id or a type: storable, not empty, and within its bytes. */
 export function isStorableWithin(text: string, bytesMax: number): boolean {
   return (
     text !== "" &&
@@ -76,12 +71,9 @@ export function isStorableWithin(text: string, bytesMax: number): boolean {
   );
 }
 
-/** True for a type that `on` names; a `*` at its end stands for any text. */
 export function matchesType(type: string, pattern: string): boolean {
   return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
 }
-
-// Every digest here is SHA-256 as base64url without padding: 43 characters.
 
 export function bodyHash(body: Uint8Array): string {
   return hash("sha256", body, "base64url");
@@ -105,7 +97,6 @@ export function partDigest(digest: string, index: number): string {
   return hash("sha256", `${digest}#${index}`, "base64url");
 }
 
-/** The digest of an unsigned event's message; the body's hash where that is the message. */
 export function signedDigest(event: EnvelopedEvent): string {
   return event.digest ?? event.bodyHash;
 }

@@ -67,7 +67,6 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   // V8 does not quote these.
   [/\b(Cannot convert) [^\n]{1,200}? (to a BigInt)\b/g, "$1 <text> $2"],
   [/\b(Invalid (?:currency code|language tag|time zone specified) ?:) \S{1,100}/g, "$1 <text>"],
-  // The values of JSON, but for those that name a rule.
   [
     new RegExp(`"(?!(?:${RULE_KEYS})")([^"\\n]{1,60})": ?"(?:[^"\\\\]|\\\\.){0,500}"`, "g"),
     '"$1": <text>',

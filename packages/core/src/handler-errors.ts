@@ -77,7 +77,6 @@ export function isRetryLater(error: unknown): error is RetryLater {
 const DEFAULT_WAIT_MS = 60_000;
 const RETRY_AFTER_MS_MAX = 86_400_000;
 
-/** Milliseconds to wait, from 0, of whatever was given for them. */
 export function waitOf(afterMs: unknown): number {
   if (typeof afterMs !== "number" || Number.isNaN(afterMs)) return DEFAULT_WAIT_MS;
   return Math.max(0, afterMs);

@@ -5,8 +5,7 @@ const NAMES =
 const SEPARATOR = String.raw`\\{0,4}["']?\s{0,3}(?:=>|[:=])\s{0,3}(?:\[\s{0,3})?`;
 const VALUE = String.raw`\\{1,4}"[^"\\]{0,2000}|"(?:[^"\\]|\\.){0,2000}"?|'[^']{0,2000}'?|[^\s,;&)}\]"'\\]{1,2000}`;
 
-// The names of secrets, and the positions of secrets in texts. Each pattern is bounded: the text
-// may be hostile.
+// Each pattern is bounded: the text may be hostile.
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [
     /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
@@ -40,7 +39,6 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(${NAMES})(${SEPARATOR})(?:${VALUE})`, "gi"), "$1$2<secret>"],
 ];
 
-/** Those with their service's prefix, behind a name such as `password`, in a header or a URL. */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let hidden = text;
   // First, because a pattern may cover a part of one.
@@ -52,10 +50,7 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
 /** Characters that are read beyond the part that is kept, and the longest secret. */
 const BEYOND_CHARS = 4_000;
 
-/**
- * In this order: half of a secret is not recognized.
- * @param charsMax - characters that are kept
- */
+/** Hides before it cuts: half of a secret is not recognized. */
 export function cutWithoutSecrets(
   text: string,
   charsMax: number,
@@ -74,10 +69,7 @@ export function cutWithoutSecrets(
 const CHARS_MIN = 8;
 const SECRET_VARIABLE = /(?:secret|password|passwd|passphrase|token|key|credential)s?$/i;
 
-/**
- * The secrets of an environment: the variables whose names end in `SECRET`, `PASSWORD`, `TOKEN`,
- * or `KEY`, whole and in the parts of a list, and the passwords of URLs.
- */
+/** Values of secret variables, whole and in the parts of a list, and the passwords of URLs. */
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): string[] {
   const found = Object.entries(env).flatMap(([name, value = ""]) => {
     if (!SECRET_VARIABLE.test(name)) return passwordsOf(value);

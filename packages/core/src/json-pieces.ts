@@ -14,9 +14,8 @@ const SPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const BOM = Buffer.from("\ufeff", "utf8");
 
 /**
- * Cuts an array or an object into the bytes that its values stand in, without writing any of them
- * anew. The text must be JSON that was parsed before; of anything but an array or an object there
- * are no pieces. In UTF-8 no byte of a longer character looks like one of these signs.
+ * Cuts JSON that is known to parse into the bytes of its items or members; a plain value has none.
+ * In UTF-8 no byte of a longer character looks like one of these signs.
  */
 export function jsonPieces(json: Uint8Array): readonly JsonPiece[] {
   const pieces: JsonPiece[] = [];
@@ -40,10 +39,7 @@ export function jsonPieces(json: Uint8Array): readonly JsonPiece[] {
   return pieces;
 }
 
-/**
- * The bytes of a value by its path of names, or of indexes in an array (`0`); of a name that comes
- * twice the last, as JSON.parse has it. Undefined where there is none.
- */
+/** The bytes at a path of names or indexes; of a name that comes twice the last, as JSON.parse. */
 export function jsonBytesAt(json: Uint8Array, path: readonly string[]): Uint8Array | undefined {
   let at: Uint8Array | undefined = json;
   for (const name of path) {

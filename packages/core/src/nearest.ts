@@ -1,7 +1,6 @@
 /**
- * The text of a list that is nearest to `text`, by the fewest characters to change; undefined when
- * that is more than `changesMax`, by default a third of them. A `text` that ends with `*` is
- * compared with beginnings.
+ * The nearest text of a list by characters to change, at most `changesMax` or a third of them. A
+ * `text` that ends with `*` is compared with beginnings.
  */
 export function nearest(
   text: string,
@@ -21,7 +20,6 @@ export function nearest(
   return found;
 }
 
-/** An unknown key, with the known one that was probably meant. */
 export function unknownKey(key: string, known: readonly string[]): string {
   const meant = nearest(key, known);
   return JSON.stringify(key) + (meant === undefined ? "" : ` (did you mean "${meant}"?)`);

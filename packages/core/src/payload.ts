@@ -52,10 +52,7 @@ export function stringifyJson(value: unknown): string {
   return json.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, at) => texts[Number(at)] ?? "null");
 }
 
-/**
- * The text of a value by its path in the JSON of a body, as it was sent: of a string its
- * characters, of anything else its JSON. Undefined for null, and where there is none.
- */
+/** The value at a path, as it was sent: a string's characters, else JSON. Undefined for null. */
 export function textAt(json: string, path: string): string | undefined {
   const bytes = jsonBytesAt(Buffer.from(json), path.split("."));
   if (bytes === undefined) return undefined;
@@ -121,7 +118,6 @@ export function readForm(body: Uint8Array): readonly FormField[] | undefined {
   }
 }
 
-/** @throws URIError for a broken escape, and for bytes that are not UTF-8. */
 function decode(text: string): string {
   return decodeURIComponent(text.replaceAll("+", " "));
 }

@@ -1,7 +1,4 @@
-/**
- * Settings that our statements need, whatever the database or login has: results as the driver
- * reads them, null elements in arrays, and sessions that live as long as the pool wants.
- */
+/** Settings that the driver, our arrays and the pool's sessions need, whatever a login has. */
 const PINNED = {
   datestyle: "ISO",
   extra_float_digits: "1",

@@ -40,7 +40,6 @@ export class QueueKeys {
     return macOf(this.#signing, text);
   }
 
-  /** True when a live key made the MAC; in constant time. */
   verify(text: string, { kid, mac }: JobSeal): boolean {
     const key = this.#live.get(kid);
     if (key === undefined || mac.length !== MAC_CHARS) return false;

@@ -40,10 +40,7 @@ export interface ConfigInput<
   retention?: RetentionOptions | undefined;
   /** The times of the reconciler, which compares the ledger with the queue. */
   reconciler?: ReconcilerOptions | undefined;
-  /**
-   * The time for which completed jobs stay in the queue, and the replicas of Redis that must have
-   * an event.
-   */
+  /** The time that completed jobs stay, and the replicas of Redis that must have an event. */
   queue?: QueueOptions | undefined;
   /** The data that is kept of the errors of handlers. */
   errors?: ErrorsOptions | undefined;
@@ -63,7 +60,7 @@ export interface SourceDefinition<Type extends string = string, DataField extend
   readonly options: SourceOptions<Type>;
 }
 
-/** What `internal()` returns. `Payloads` are the data of its event types, for `emit`. */
+/** The result of `internal()`. `Payloads` are the data of its event types, for `emit`. */
 export interface InternalDefinition<
   Type extends string = string,
   Payloads extends object = object,
@@ -185,9 +182,9 @@ export interface IngressOptions {
   answerTimeoutMs?: number | undefined;
   /**
    * Bytes of request bodies held at once, by all adapters of a receiver together; further requests
-   * get 503. One of several sources holds half of it at most, and bodies above 64 kB leave an eighth
-   * to smaller ones. It counts the buffers of bodies only: the process uses more memory than that. At
-   * least 65,536. Default: 64 MiB.
+   * get 503. One of several sources holds half of it at most, and bodies above 64 kB leave an
+   * eighth to smaller ones. It counts the buffers of bodies only: the process uses more memory than
+   * that. At least 65,536. Default: 64 MiB.
    */
   inFlightBytesMax?: number | undefined;
   /**
@@ -259,10 +256,7 @@ export interface WorkerOptions {
   shutdownTimeoutMs?: number | undefined;
 }
 
-/**
- * The time for which completed jobs stay in the queue, and the replicas of Redis that must have an
- * event.
- */
+/** The time that completed jobs stay, and the replicas of Redis that must have an event. */
 export interface QueueOptions {
   /**
    * Milliseconds that a completed job stays in the queue, and on Redis its body with it, 0 to
@@ -286,9 +280,7 @@ export interface QueueOptions {
   keepCompletedBytes?: number | undefined;
 }
 
-/**
- * The times for which data of completed events is kept. Pending and failed events are always kept.
- */
+/** Times for which completed events' data is kept. Pending and failed ones are always kept. */
 export interface RetentionOptions {
   /**
    * Days that the body of a completed event is kept; after that it cannot be shown or replayed.
@@ -334,8 +326,5 @@ export interface FailedEvent extends EventKey {
 
 export type OnFailed = (event: FailedEvent) => Promise<void> | void;
 export type HandlersOption = readonly Handler[] | (() => Promise<HandlersModule> | HandlersModule);
-/**
- * `default` is a list of `on(...)`. Its type is not looked at, because it may depend on the
- * config's (`defineHandlers`).
- */
+/** `default` is a list of `on(...)`, whose type may depend on the config's (`defineHandlers`). */
 export type HandlersModule = readonly Handler[] | { readonly default: unknown };

@@ -59,7 +59,6 @@ export const sourceSchema = z
     context.addIssue({ code: "custom", path: ["options", "secret"], message });
   });
 
-/** True for a source without a URL: handlers emit its events. */
 export function isInternal({ provider }: { readonly provider: Provider }): boolean {
   return provider.isInternal === true;
 }
@@ -77,7 +76,5 @@ export function dedupsBodies(
   return (source) => sources[source]?.options.bodyDedup !== false;
 }
 
-/** A source as the processes read it: every default filled in. */
 export type Source = z.infer<typeof sourceSchema>;
-/** A source's policy with every default filled in. */
 export type SourcePolicy = z.infer<typeof sourceOptionsSchema>;
