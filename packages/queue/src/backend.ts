@@ -6,7 +6,6 @@ import type { FinishedFrom, Forgotten, JobCounts, QueueRisk, WaitingQuery } from
 
 export interface NewJob {
   readonly id: string;
-  /** The job is named by its type; an envelope of it is the job's data. */
   readonly event: IncomingEvent;
   readonly delayMs: number;
 }
@@ -47,7 +46,6 @@ export interface FinishedQuery {
   readonly limit: number;
 }
 
-/** Finds out whether replicas have what a call of `enqueue` wrote. */
 export interface ReplicaWait {
   onSent(): void;
   confirmed(): Promise<boolean>;

@@ -23,10 +23,7 @@ export interface RedisFacts {
 
 const TIMEOUT_MS = 3_000;
 
-/**
- * INFO alone: managed services refuse CONFIG.
- * @throws `redis_unreachable`, `redis_topology`
- */
+/** INFO alone: managed services refuse CONFIG. @throws `redis_unreachable`, `redis_topology` */
 export async function readRedisFacts(url: string, timeoutMs = TIMEOUT_MS): Promise<RedisFacts> {
   const info = parseInfo(await ask(url, timeoutMs, (client) => client.info()));
   checkTopology(info);

@@ -190,7 +190,6 @@ function unready({ server, breaker }: Route): string | undefined {
   return server.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
 }
 
-/** Takes no job for added that no replica has in time. */
 async function confirm(
   added: Promise<readonly StoreResult[]>,
   replicas: ReplicaWait,

@@ -51,11 +51,9 @@ function sha256(eventId: string): string {
 }
 
 /**
- * The name of a job's run: when the job was added, and how many ended runs BullMQ had counted. A
- * worker that dies reports nothing, so the next run has the same name. So has the next run of a
- * job that Millrace retries: its name is part of the reason that BullMQ stores, and drops when a
- * person retries a failed job. The name changes after such a retry, or in a job that was added
- * anew, and only then.
+ * The name of a job's run: when it was added, and how many ended runs BullMQ had counted. A worker
+ * that dies reports nothing, so the next run has the same name. So has that of a job that Millrace
+ * retries: the name is part of the reason that BullMQ stores, and drops when a person retries it.
  */
 export function runName(job: Pick<Job, "timestamp" | "attemptsMade" | "failedReason">): string {
   const kept = KEPT.exec(job.failedReason ?? "")?.[1];
@@ -109,16 +107,13 @@ const MEAN_JOBS = 1_000;
 
 export interface CompletedToKeep {
   readonly keep: KeepJobs;
-  /** Counts a job that is about to complete, and the characters of the body that it keeps. */
   count(bodyChars: number): void;
 }
 
 /**
- * Decides which completed jobs stay when another one completes; `removeCompleted` removes those of
- * a quiet source. They can run again after a restore or a failover of Postgres, so they stay for a
- * time, and on Redis as many as fit into a source's bytes. On Postgres BullMQ would read all
- * completed jobs of a queue, each time that a job ends, to find those beyond a count. It is the
- * worker's option, so that a change holds for jobs that wait already.
+ * Completed jobs stay for a time, and on Redis as many as fit into a source's bytes. On Postgres
+ * BullMQ would read all completed jobs of a queue, each time that a job ends, to find those beyond
+ * a count. It is the worker's option, so that a change holds for jobs that wait already.
  */
 export function completedToKeep(
   backend: Backend["name"],

@@ -26,7 +26,6 @@ export type QueueNotice =
       readonly jobId: string;
       readonly code: ErrorCode;
     }
-  /** Errors came too fast, so this source's worker fetches no jobs for a moment. */
   | { readonly kind: "backed_off"; readonly source: string; readonly forMs: number };
 
 export type Notify = (notice: QueueNotice) => void;

@@ -12,7 +12,6 @@ import { createPostgresQueries } from "./postgres-queries.ts";
 import type { QueueRole, Queues } from "./queues.ts";
 
 export interface PostgresQueuesOptions {
-  /** Makes a pool with these settings, for the database of the queues. */
   readonly openPool: OpenPool;
   readonly sources: readonly string[];
   readonly role: QueueRole;
@@ -44,9 +43,8 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const DRAIN_DELAY_S = 10;
 
 /**
- * BullMQ on its own Postgres backend. All queues and workers share one PostgresConnection: by
- * default BullMQ holds a LISTEN connection for each worker. Locks and delays go by the workers'
- * clocks, which must agree within seconds.
+ * All queues and workers share one connection: by default BullMQ holds one to LISTEN for each
+ * worker. Locks and delays go by the workers' clocks, which must agree within seconds.
  */
 async function createPostgresBackend(
   pool: pg.Pool,

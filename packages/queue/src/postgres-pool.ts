@@ -63,10 +63,7 @@ const MAKE_SEQUENCES = `
   SELECT next_job_id(queue) FROM unnest($1::text[]) AS q (queue)
    WHERE to_regclass(job_id_seq_name(queue)) IS NULL`;
 
-/**
- * Under BullMQ's advisory lock. Where all is there, nothing is written: a role without the right
- * to create tables can start.
- */
+/** Under BullMQ's lock; writes nothing where all is there: a role without CREATE can start. */
 export async function migrateBullmq(pool: pg.Pool, queues: readonly string[]): Promise<void> {
   const client = await pool.connect();
   let failure: Error | undefined;

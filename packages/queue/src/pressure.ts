@@ -19,10 +19,7 @@ const SHARE = 20;
 
 const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 
-/**
- * In the background, so that the ingress need not ask for each request. After a failure the last
- * reading stays.
- */
+/** Measures in the background, so that the ingress need not ask for each request. */
 export function createPressureGauge(
   read: () => Promise<PressureReading>,
   risk: () => Pressure["risk"],

@@ -42,10 +42,7 @@ const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
 export interface JobProcessor {
-  /**
-   * Returns when the job completes, throws a {@link RetryJobError} to run it again later, and
-   * BullMQ's `UnrecoverableError` when it fails for good.
-   */
+  /** Throws a {@link RetryJobError} to run the job again, `UnrecoverableError` to fail it. */
   readonly process: (job: Job) => Promise<string>;
   readonly hasRun: (job: Job) => boolean;
 }
@@ -121,7 +118,6 @@ function mismatch(source: string, job: Job, event: EnvelopedEvent): string | und
   return undefined;
 }
 
-/** Returns what BullMQ keeps as the job's result, or throws what fails or retries the job. */
 async function answer(deps: ProcessDeps, job: Job, result: JobResult): Promise<string> {
   if (result.kind === "completed" || result.kind === "duplicate") {
     failpoint("worker.committed");
@@ -152,16 +148,13 @@ async function stripBody(deps: ProcessDeps, job: Job): Promise<void> {
   }
 }
 
-/**
- * Short, and of characters that Postgres can store: a refused reason would leave the job active.
- */
+/** Short, of characters that Postgres can store: a refused reason would leave the job active. */
 function failedReason(code: string, message: string): string {
   const reason = `${code}: ${message}`.slice(0, REASON_CHARS_MAX).replaceAll("\0", "\u{FFFD}");
   // A trip through UTF-8 replaces half a surrogate pair, such as the cut may leave.
   return Buffer.from(reason, "utf8").toString("utf8");
 }
 
-/** Thrown to BullMQ for a job that is to run again after a delay that Millrace chooses. */
 class RetryJobError extends Error {
   readonly afterMs: number;
 
@@ -176,7 +169,6 @@ export function retryDelay(_attemptsMade: number, _type?: string, error?: Error)
   return error instanceof RetryJobError ? error.afterMs : DEFAULT_DELAY_MS;
 }
 
-/** The runs that a process' workers have begun, and the signals that end them early. */
 export interface Runs {
   readonly active: number;
   begin(source: string, id: string): Run;
@@ -191,9 +183,8 @@ export interface Run {
 }
 
 /**
- * A process that was frozen for longer than a lock lasts has lost its jobs, and learns that from
- * Redis only after the next step of its handlers. Its clock shows it at once: each look at a
- * signal, and a timer, compare it.
+ * A process that was frozen for longer than a lock lasts has lost its jobs. Redis says so only
+ * after the handlers' next step, so each look at a signal, and a timer, compare the clock.
  */
 export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number }): Runs {
   const latest = new Map<string, LazySignal>();

@@ -10,7 +10,6 @@ export interface JobOwner {
 
 /** The mark in a queue: the ledger whose workers run its jobs. Times by the clock of Redis. */
 export interface QueueMark extends LedgerName {
-  /** Since when the queue is this ledger's. */
   readonly sinceMs: number;
   /** Until when no other ledger may take the queue. */
   readonly untilMs: number;

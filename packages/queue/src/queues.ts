@@ -68,9 +68,7 @@ export interface Queues {
   readMark(source: string): Promise<QueueMark | undefined>;
   /** Marks a queue on Redis as a ledger's, unless another's is live; undefined on Postgres. */
   takeMark(source: string, claim: OwnerClaim): Promise<TakenMark | undefined>;
-  /**
-   * Some at a time; returns how many. A queue removes old jobs by itself only as others complete.
-   */
+  /** Removes some at a time. A queue removes old jobs by itself only as others complete. */
   removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;
   pause(source: string): Promise<void>;
   resume(source: string): Promise<void>;
@@ -79,9 +77,8 @@ export interface Queues {
   pressure(): Pressure;
   measurePressure(): Promise<Pressure>;
   /**
-   * The circuit breaker of `enqueue` for a source: open from a call that its server did not answer
-   * in time until a probe is answered. Meanwhile `enqueue` answers with errors at once. Queues of
-   * one server have one breaker, which a caller may trip.
+   * The breaker of `enqueue`, one for all queues of a server; a caller may trip it. While it is
+   * open, `enqueue` answers with errors at once.
    */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time */
@@ -94,9 +91,7 @@ export interface WorkOptions {
   /** Jobs of a source that run at once in this process. It is asked again when a job begins. */
   concurrency(source: string): number;
   rate?(source: string): SourcePolicy["rate"];
-  /** Milliseconds that a completed job stays; 0 removes it at once. Default 600,000. */
   readonly keepCompletedMs?: number;
-  /** Bytes of Redis that the completed jobs of all sources may take, about. Default 268,435,456. */
   readonly keepCompletedBytes?: number;
   /** True when completed jobs of a source keep their body. Default: they do. */
   keepsBodies?(source: string): boolean;
@@ -107,9 +102,7 @@ export interface WorkOptions {
 
 export interface Workers {
   readonly active: number;
-  /**
-   * Takes no more jobs, waits up to `timeoutMs`, then aborts the rest, which runs again elsewhere.
-   */
+  /** Waits up to `timeoutMs` for the running jobs, then aborts them: they run again elsewhere. */
   close(options: { timeoutMs: number }): Promise<void>;
 }
 
@@ -149,7 +142,6 @@ export interface FinishedJob extends JobEnd {
   readonly jobId: string;
   /** Without headers and body; undefined when the job cannot be read. */
   readonly event: EnvelopedEvent | undefined;
-  /** As in {@link FoundJob}, but for headers and body. */
   readonly mac: MacProblem | undefined;
   readonly problem?: JobProblem;
 }
@@ -194,7 +186,6 @@ export type QueueRisk = Extract<ErrorCode, "redis_disk_slow" | "redis_no_replica
 
 /** The pressure on the queues. The object is live: its values change. */
 export interface Pressure {
-  /** The reason why the queue may lose an event; undefined without one, and on Postgres. */
   readonly risk?: QueueRisk | undefined;
   /** Redis' used memory as a share of its maxmemory; undefined without one, and on Postgres. */
   readonly memoryShare: number | undefined;

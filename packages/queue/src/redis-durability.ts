@@ -20,7 +20,6 @@ const LOOK_MS = 250;
 const FSYNC_MS_MAX = 100;
 /** Milliseconds for which a disk that was slow counts as slow: it is well between two fsyncs. */
 const SLOW_DISK_MS = 30_000;
-/** Milliseconds for which `isDiskSlow` watches. */
 const WATCHED_MS = 1_300;
 /** Milliseconds until a replica that was late is asked again. */
 const LATE_REPLICA_MS = 1_000;
@@ -111,10 +110,7 @@ function createReplicaWait(
   };
 }
 
-/**
- * Redis begins an fsync each second.
- * @throws when Redis does not answer
- */
+/** Redis begins an fsync each second. @throws when Redis does not answer */
 export async function isDiskSlow(url: string): Promise<boolean> {
   const client = connectRedis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
   client.on("error", () => {});

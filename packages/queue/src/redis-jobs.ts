@@ -128,10 +128,7 @@ export async function readWaiting(
 
 type WaitingAnswer = [id: string, state: "waiting" | "delayed", addedAt: string, data: string];
 
-/**
- * Jobs of a sorted set from a score on, with their data up to the headers. A key that is no hash
- * reads as a job without data, so that it does not fail the page.
- */
+/** Jobs of a sorted set from a score on. A key that is no hash reads as a job without data. */
 const FINISHED = createRedisScript(`${IDENTITY_OF}
 local prefix, state = KEYS[1], ARGV[1]
 local page = redis.pcall("ZRANGEBYSCORE", prefix .. state, ARGV[2], "+inf", "WITHSCORES",

@@ -42,7 +42,6 @@ export function createRedisQueries(client: Redis) {
   } satisfies Partial<Backend>;
 }
 
-/** One queue that Redis refuses does not hide the others. */
 async function readCounts(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,
@@ -130,7 +129,6 @@ function memoryShare(info: string): number | undefined {
   return max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
 }
 
-/** The field of a queue's `meta` that says which ledger the queue was last compared with. */
 const LEDGER_FIELD = "millrace:ledger";
 
 async function readLedgerMarks(

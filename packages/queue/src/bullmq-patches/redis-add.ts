@@ -13,7 +13,6 @@ const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as 
 /** Jobs in one run of the script, some ten milliseconds in which Redis serves no other client. */
 const CHUNK = 250;
 
-/** @throws when another BullMQ is installed than the tested one */
 export function createRedisAdd(
   client: Redis,
   { keys: queueKeys, owner }: Pick<Backend, "keys" | "owner">,

@@ -15,14 +15,12 @@ const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
 /** The part of a hash's name between the queue's prefix and the hour. No job id has a colon. */
 const COMPLETED = "millrace:completed:";
 
-// A hash of its own has how many jobs were ever added and completed: `bull:millrace-acme:millrace:jobs`.
+// A hash of its own counts jobs ever added and completed: `bull:millrace-acme:millrace:jobs`.
 // What is neither completed nor in the queue was removed by somebody else than Millrace.
 
 const EVER = "millrace:jobs";
 
-/**
- * Lua: defines `countAdded(prefix, jobs)`; the count of an older queue begins with what it has.
- */
+/** The count of an older queue begins with the jobs that it has. */
 export const COUNT_ADDED = `
 local function sizeOfAll(prefix)
   local sum = 0
@@ -57,7 +55,6 @@ export async function countRemoved(client: Redis, queue: Queue): Promise<number>
   return (await REMOVED.run(client, [queue.toKey("")], [])) as number;
 }
 
-/** Lua: defines `countCompleted(prefix, timestamp, jobs)`, one write for many jobs. */
 export const COUNT_COMPLETED = `
 local function countCompleted(prefix, timestamp, jobs)
   redis.call("HINCRBY", prefix .. "${EVER}", "completed", jobs)
@@ -82,7 +79,6 @@ export function countCompleted(
   counted.then((sum) => (sum === jobs ? client.expire(key, KEPT_SECONDS) : 1)).catch(() => {});
 }
 
-/** Counts the jobs that completed since a time and that the queue no longer has. */
 export async function countForgotten(
   client: Redis,
   queue: Queue,

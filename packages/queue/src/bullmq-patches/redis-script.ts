@@ -51,7 +51,6 @@ export function unlessWrongType(error: unknown): undefined {
 /** The BullMQ whose scripts were read, and whose results ours are tested to equal. */
 const KNOWN_VERSION = "6.7.0";
 
-/** @throws when another BullMQ is installed than the tested one */
 export function requireKnownBullmq(version = bullmqVersion): void {
   if (version === KNOWN_VERSION) return;
   throw new Error(
@@ -64,13 +63,10 @@ const FETCHING = { moveToActive, moveToDelayed, moveToFinished };
 /** With this line BullMQ counts the runs of a job that it fetches. */
 const COUNT_RUN = 'rcall("HINCRBY", jobKey, "ats", 1)';
 
-/**
- * Redis cannot count in a field that is no number, and the job would stay active without a worker.
- */
+/** Redis cannot count in a field that is no number: the job would stay active without a worker. */
 const COUNT_RUN_ALWAYS =
   'if type(redis.pcall("HINCRBY", jobKey, "ats", 1)) ~= "number" then rcall("HSET", jobKey, "ats", 2) end';
 
-/** @throws when another BullMQ is installed than the tested one */
 export function bullmqScript(name: keyof typeof FETCHING): { keys: number; content: string } {
   requireKnownBullmq();
   const { keys, content } = FETCHING[name];

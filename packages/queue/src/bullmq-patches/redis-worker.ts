@@ -4,7 +4,6 @@ import type { Redis } from "ioredis";
 import { COUNT_COMPLETED, countCompleted } from "./redis-completions.ts";
 import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
-/** Changes how a worker on Redis reads and finishes its jobs. */
 export function patchWorker(worker: Worker, client: Redis): Worker {
   return makeReadable(finishTogether(worker, client), client);
 }
@@ -23,9 +22,8 @@ const PREFIX = 7;
 type Args = readonly (string | number | Buffer | undefined)[];
 
 /**
- * Lets a worker finish the jobs that end together, and fetch as many, in one call of Redis. BullMQ
- * sends a call for each job. BullMQ's own script still finishes each job: it checks the token of
- * the job's lock. Completed jobs are counted (redis-completions.ts).
+ * Finishes the jobs that end together, and fetches as many, in one call. BullMQ's own script still
+ * finishes each job: it checks the token of the job's lock.
  */
 function finishTogether(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
@@ -81,8 +79,7 @@ async function finishMany(
     Array.from({ length: KEYS + ARGS }, (_, column) => args[column] ?? ""),
   );
   const [first = []] = rows;
-  // Jobs of one queue have most keys and options in common, and each argument costs time at both
-  // ends.
+  // Jobs of one queue have most arguments in common, and each costs time at both ends.
   const own = first.flatMap((value, column) =>
     column === JOB_ID_KEY || rows.some((row) => row[column] !== value) ? column : [],
   );
@@ -104,7 +101,6 @@ const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
  * BullMQ's text becomes the body of a function, called for each job with its keys and arguments.
  * Old notices are trimmed with the first job, and old ended jobs after the last one. An error of
  * one job is its own answer; that of a replica is the whole call's.
- * @throws when another BullMQ is installed than the tested one
  */
 function createFinishScript(): RedisScript {
   const [functions, body] = bullmqScript("moveToFinished").content.split(FIRST_LINE);
