@@ -41,9 +41,7 @@ export interface ProcessorOptions {
   /** Handler transactions at once, over all sources. Jobs beyond that wait. */
   readonly concurrency: number;
   readonly callsMax?: number;
-  /** Milliseconds that the handlers of an attempt may run. */
   readonly handlerTimeoutMs: number;
-  /** Keeps the stacks of handlers' errors. Default true. */
   readonly keepsStacks?: boolean;
   readonly projectDir?: string | undefined;
   /** Secrets that errors and log lines leave out, with those that look like secrets. */
@@ -54,7 +52,6 @@ export interface ProcessorOptions {
   readonly batchMax?: number;
   /** True for a source whose first attempts share a transaction. Default: none is. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
-  /** True where jobs carry a MAC. Default: false. */
   readonly signsJobs?: boolean;
 }
 

@@ -17,7 +17,6 @@ export type Notice =
       readonly mac: MacProblem;
       readonly refused: boolean;
     }
-  /** A job's event is known with another body, type, or `unsigned`. The first one is kept. */
   | { readonly kind: "conflict"; readonly key: EventKey }
   | {
       readonly kind: "finished";
@@ -38,7 +37,6 @@ export type Notice =
       readonly code: ErrorCode;
       readonly message: string;
       readonly final: boolean;
-      /** False when the attempt was given back. */
       readonly counts: boolean;
     }
   | {

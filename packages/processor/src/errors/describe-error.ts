@@ -62,7 +62,6 @@ export function withoutQuery(message: string): string {
   return from === -1 ? message : message.slice(0, from + FAILED_QUERY.length);
 }
 
-/** The error's name; its class's where the name is only "Error" or pg's "error". */
 function nameOf(error: object): string {
   const name = read(error, "name");
   if (typeof name === "string" && name !== "" && name.toLowerCase() !== "error") return name;

@@ -10,11 +10,7 @@ export interface KeptOptions {
   readonly secrets: readonly string[];
 }
 
-/**
- * Collects the details of a failure, next to its code and message. Undefined for an attempt that
- * was given back or taken over: it belongs to no error group.
- * @param failed - the attempt; undefined for one that did not begin.
- */
+/** Undefined for an attempt that was given back or taken over: it belongs to no error group. */
 export function errorDetails(
   { code, message, counts }: RetryDecision,
   failed: FailedAttempt | undefined,
@@ -47,9 +43,8 @@ interface FrameOptions {
 }
 
 /**
- * Reads the files, lines and functions of a stack, never the message. The project's own code is
- * shown by its source map. Without a frame of it, the first cause that has one counts. Never
- * throws.
+ * Never reads the message, and never throws. The project's own code is shown by its source map;
+ * without a frame of it, the first cause that has one counts.
  */
 export function stackFrames(error: unknown, options: FrameOptions): readonly StackFrame[] {
   let first: readonly StackFrame[] = [];

@@ -21,9 +21,8 @@ interface FileMap {
 }
 
 /**
- * Finds the source position of a position in a compiled file, by the source map next to the file
- * or within it. Undefined without a map, and where Node maps stacks itself
- * (`--enable-source-maps`). Never throws.
+ * The source position, by the source map next to the compiled file or within it. Undefined without
+ * a map, and where Node maps stacks itself (`--enable-source-maps`). Never throws.
  * @param compiled.file - absolute.
  * @param projectDir - the base of sources that a bundle names by a URL, such as `webpack://`.
  */

@@ -21,7 +21,6 @@ interface Deps extends AttemptDeps {
 interface GroupOptions {
   /** Events of a source in one transaction at most; 1 for no groups. */
   readonly sizeMax: (source: string) => number;
-  /** Handlers that run at once. */
   readonly concurrency: number;
 }
 
@@ -38,9 +37,8 @@ const UNDONE_MAX = 2;
 const FEW = { events: 4, transactions: 8 };
 
 /**
- * Makes the first attempts of events. Those that wait at the same time share a transaction; an
- * event that arrives while few others run starts at once and alone. A type that is slow or fails
- * often runs alone. Groups that wait for each other's locks take turns (group-size.ts).
+ * First attempts that wait at the same time share a transaction. An event that arrives while few
+ * others run starts at once and alone, and a type that is slow or fails often always runs alone.
  */
 export class FirstAttempts {
   readonly #deps: Deps;
@@ -141,7 +139,6 @@ export class FirstAttempts {
     return !(this.#isSerialRunning && size.isSerial);
   }
 
-  /** The events that have waited longest, of the source whose turn it is. */
   #takeGroup(): Waiting[] | undefined {
     const [source] = this.#next() ?? [];
     if (source === undefined) return undefined;
@@ -234,7 +231,6 @@ export class FirstAttempts {
     resolve(hasRun ? { reason: "undone", ...end } : end);
   }
 
-  /** Each event by itself, but those of one set-based handler in sets. */
   #toUnits(group: readonly Waiting[]): readonly HandlerUnit[] {
     const sets = new Map<SetHandler, Waiting[]>();
     const parts: (readonly Waiting[])[] = [];

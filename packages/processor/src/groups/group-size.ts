@@ -81,11 +81,7 @@ export class GroupSize {
     else if (this.#fastestMs <= SLOW_SINGLE_MS) this.#grow(1);
   }
 
-  /**
-   * Notes the events of this type in one group.
-   * @param startMs - the time until the group began; slow handlers take longer than that.
-   * @param ranSerially - true if no other group of the type ran meanwhile.
-   */
+  /** @param startMs - the time until the group began; slow handlers take longer than that. */
   noteGroup(all: readonly AttemptEnd[], startMs: number, ranSerially: boolean): void {
     const ends = all.filter(({ ranMs }) => ranMs !== undefined);
     if (ends.length === 0) return;
@@ -157,7 +153,6 @@ interface Usual {
   bytes: number;
 }
 
-/** The number of events of a source that are worth fetching at once, by those that came before. */
 export class FetchSize {
   readonly #usual = new Map<string, Usual>();
 

@@ -76,7 +76,6 @@ export class HandlerUnit implements GroupUnit {
     this.#signal.abort(reason);
   }
 
-  /** The end of an event, with all that is known of its failure. */
   endOf(end: LedgerEnd): AttemptEnd {
     return end.kind === "failed" ? { ...end, ...this.#failedBy(end.error) } : end;
   }

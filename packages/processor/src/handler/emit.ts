@@ -87,7 +87,6 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
   };
 }
 
-/** The `emit` of a set-based handler: none of its events is the parent. */
 export const emitNothing: Emit = (source) =>
   refuse("a set-based handler has several events, and none of them is the parent", source);
 

@@ -37,7 +37,6 @@ export class AttemptLog {
   readonly #kept: KeptLine[] = [];
   #keptBefore = 0;
 
-  /** @param events - one, or those of a set-based handler. */
   constructor(open: OpenLog, events: readonly EventKey[], attempt: number) {
     this.#open = open;
     this.#events = events;
@@ -60,7 +59,6 @@ export class AttemptLog {
     this.#writer?.warn({ dropped }, `${dropped} lines of this attempt's handlers are left out`);
   }
 
-  /** @param secrets - left out, with everything that looks like a secret */
   last(secrets: readonly string[] = []): {
     readonly lines: readonly LoggedLine[];
     readonly dropped: number;

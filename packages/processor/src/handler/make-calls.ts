@@ -43,10 +43,7 @@ interface CallsDeps extends AttemptDeps {
   readonly slots: Slots;
 }
 
-/**
- * First the calls, then the writes. In between, the call slot becomes a transaction's. Never
- * rejects.
- */
+/** Between calls and writes, the call slot becomes a transaction's. Never rejects. */
 export async function callThenWrite(
   job: EventJob,
   claim: ClaimedAttempt,

@@ -27,7 +27,6 @@ import type { Notice } from "../notices.ts";
 import { failedBy, type FailedAttempt } from "../job/retry-policy.ts";
 import { createHandlerContext, type Handlers, type Plan } from "./run-handlers.ts";
 
-/** The end of an attempt as the ledger says it, with all that is known of its failure. */
 export type AttemptEnd = LedgerEnd<FailedAttempt> & {
   /** True when the ledger recorded a first attempt while it ran. */
   readonly recorded?: boolean;
@@ -47,9 +46,7 @@ export interface AttemptDeps {
 
 export interface AttemptConditions {
   readonly stop: StopSignal;
-  /** The handlers that run, if they have been chosen. */
   readonly plan?: Plan | undefined;
-  /** The calls that were made before. */
   readonly called?: Called | undefined;
   /** True when this job's record brought the event into the ledger. */
   readonly isNew?: boolean | undefined;
@@ -62,7 +59,6 @@ export interface Called {
   readonly log: AttemptLog;
 }
 
-/** Makes an attempt of an event that is recorded. */
 export async function attemptRecorded(
   job: EventJob,
   attempt: number,
@@ -115,7 +111,6 @@ type RunHandlers = (
   target: EmitTarget,
 ) => Promise<Outcome>;
 
-/** Runs an event's handlers within their time, in the transaction of `transact`. */
 async function runAttempt(
   { job, attempt, stop, plan, called }: AttemptConditions & Pick<TimeLimit, "job" | "attempt">,
   deps: AttemptDeps,
@@ -137,7 +132,6 @@ async function runAttempt(
   return { ...end.value, ranMs: end.ranMs };
 }
 
-/** A result within the handlers' time, or a failure. */
 export type TimedResult<Value> = { readonly ranMs: number | undefined } & (
   { readonly kind: "ended"; readonly value: Value } | ({ readonly kind: "failed" } & FailedAttempt)
 );

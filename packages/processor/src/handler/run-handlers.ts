@@ -63,9 +63,7 @@ export class Handlers {
     return plan;
   }
 
-  /**
-   * Runs the writes of every handler, in the order of their registration. `ignored` without any.
-   */
+  /** Runs the writes of the handlers in order of registration; `ignored` without any. */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
     if (input.plan !== undefined || this.haveChecks(event)) {

@@ -7,19 +7,13 @@ const DELAY_MS_MIN = 1_000;
 const DELAY_MS_MAX = 30_000;
 
 export interface DatabaseRetry {
-  /**
-   * Runs a step again while Postgres is unavailable; throws other errors, and the last, at once.
-   */
+  /** Repeats a step while Postgres is unavailable; throws other errors at once, and the last. */
   retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T>;
   /** Milliseconds until a job is due that Postgres failed `times` times, with jitter. */
   delayMs(times: number): number;
 }
 
-/**
- * Retries a step while Postgres is unavailable, and decides on the delay of a job that is handed
- * back.
- * @param options.maxMs - milliseconds that a step is retried before its error is thrown.
- */
+/** @param options.maxMs - milliseconds that a step is retried before its error is thrown. */
 export function createDatabaseRetry(options: {
   readonly maxMs: number;
   readonly random: () => number;

@@ -33,7 +33,6 @@ export function handedBack(reason: unknown, random: () => number): JobResult {
     : { kind: "lost", afterMs };
 }
 
-/** True if the job was refused or its event attempted. */
 export function isDecided(result: JobResult): boolean {
   return result.kind === "retry" ? result.recorded : result.kind !== "lost";
 }

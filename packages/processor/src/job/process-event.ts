@@ -41,7 +41,6 @@ import { checkJob, trustJob, unknownSource, type JobTrust } from "./trust-job.ts
 
 export interface ProcessContext extends AttemptDeps {
   readonly ledger: Ledger["claims"];
-  /** Records a job, in one commit with those that arrive at the same time. */
   readonly record: (job: EventJob) => Promise<RecordedClaim>;
   readonly database: DatabaseRetry;
   readonly policies: ReadonlyMap<string, AttemptPolicy>;
@@ -283,7 +282,6 @@ class EventRun {
     return await this.#fail(claim, decideRetry(end, claim, policy, this.#context), end);
   }
 
-  /** @param attempted - the failure; undefined when no attempt was made. */
   async #fail(
     claim: ClaimedAttempt,
     decision: RetryDecision,

@@ -74,7 +74,6 @@ const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
   "step_refused",
 ]);
 
-/** Decides the code of a failed attempt, whether it counts, and whether it is the last one. */
 export function decideRetry(
   failed: FailedAttempt,
   claim: ClaimedAttempt,
@@ -173,7 +172,6 @@ function givenBack(
   };
 }
 
-/** Errors of handlers are `handler_failed`, except for misuse of their context and a schema's. */
 function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;
@@ -185,8 +183,7 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 }
 
 /**
- * Milliseconds until the next attempt: `firstMs` times `factor` for each failure after the first,
- * at most `maxMs`, drawn evenly between 0 and that (full jitter).
+ * Full jitter over the delay of `BackoffOptions`, in milliseconds.
  * @param failures - failed attempts so far, from 1.
  * @internal
  */

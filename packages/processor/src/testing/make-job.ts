@@ -2,7 +2,6 @@ import { bodyHash, type EnvelopedEvent, type EventJob } from "@millrace/core";
 
 let count = 0;
 
-/** A job as the queue hands it over; the fields of the caller win. */
 export function makeJob(
   event: Partial<Omit<EnvelopedEvent, "body">> & { body?: string | Uint8Array | undefined } = {},
   job: Partial<Omit<EventJob, "event">> = {},
