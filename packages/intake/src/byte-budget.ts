@@ -12,7 +12,6 @@ export const largeBytesMax = (bytesMax: number): number =>
 /** Younger long bodies never give way: too many at once would end each other. */
 const LARGE_UNDISTURBED_MS = 1_000;
 
-/** The reason for a refusal: the source holds its share, or all bodies together hold the budget. */
 export type Shortage = "source_share" | "budget";
 
 export interface BodyBeingRead extends Linked<BodyBeingRead> {
@@ -102,7 +101,7 @@ export class BodyPool {
     return performance.now() - oldest.startedMs >= this.#limits.undisturbedMs ? oldest : undefined;
   }
 
-  /** True when a body of this length can begin: it fits now, or would after an eviction. */
+  /** Undefined when a body of this length can begin: it fits now, or would after an eviction. */
   admits(bytes: number): Shortage | undefined {
     const shortage = this.#shortage(bytes);
     if (shortage === undefined || bytes > this.#limits.share) return shortage;

@@ -13,7 +13,6 @@ export type DeliveryCounter = ReturnType<typeof createDeliveryCounter>;
 
 export interface DeliveryCounterOptions {
   readonly ingress: string;
-  /** Called with the number of deliveries that were lost: too many waited, or the ledger failed. */
   readonly onLost: (deliveries: number, error: unknown) => void;
 }
 

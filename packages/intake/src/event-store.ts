@@ -15,8 +15,7 @@ export interface EventStore {
   /** Stores events: one result each, in order. When it throws, none of them counts as stored. */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]>;
   ping(): Promise<unknown>;
-  /** True when the store answers but should not receive more events of this source. Called for
-   * every delivery. */
+  /** True when the store answers but should get no more of a source. Called for every delivery. */
   isFull(source: string): boolean;
   /** The reason why the store may lose an event; undefined without one. */
   risk?(): ErrorCode | undefined;

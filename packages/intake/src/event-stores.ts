@@ -14,7 +14,6 @@ import { StoreWriter } from "./store-writer.ts";
 interface Deps {
   readonly config: Pick<Config, "ingress" | "sources">;
   readonly stores: readonly EventStore[];
-  /** Runs events again that have ended; without it nothing does. */
   readonly redelivery?: RedeliveryPort | undefined;
   readonly notify: Notify;
 }
@@ -24,7 +23,6 @@ export type Stored = "accepted" | "duplicate" | "unavailable";
 export interface ActiveStore {
   readonly source: string;
   readonly active: StoreName | undefined;
-  /** The store that takes it when all is well. */
   readonly preferred: StoreName | undefined;
 }
 

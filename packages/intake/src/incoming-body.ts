@@ -155,10 +155,7 @@ const WINDOW_MS = 5_000;
 /** 4 kB a second: less than any link that servers send webhooks over. */
 const WINDOW_BYTES_MIN = 20_000;
 
-/**
- * The time of all bodies that are being read, by two timers. A body has `timeoutMs` to come whole,
- * and must bring 20 kB in each five seconds but the first.
- */
+/** The time of all bodies that are being read, by two timers. */
 export class BodyClock {
   readonly #whole: Deadlines<IncomingBody>;
   readonly #windows = new Deadlines<ClockTicket>(WINDOW_MS, (ticket) => this.#checkPace(ticket));

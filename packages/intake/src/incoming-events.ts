@@ -13,7 +13,6 @@ import {
 import { rejection, type Received } from "./received.ts";
 import type { ReadySource } from "./sources.ts";
 
-/** `signed` is the signed message, where that is not the body. */
 export function toIncomingEvents(
   source: ReadySource,
   delivery: Delivery,

@@ -18,10 +18,7 @@ export interface LedgerStoreDeps {
   readonly deliveries?: DeliveryCounter | undefined;
 }
 
-/**
- * The ledger as an event store: an answer waits for nothing else. The identities go to the queue
- * in the background, while the queue has capacity (enqueue-later.ts in core).
- */
+/** An answer waits for the ledger alone; identities go to the queue while that has capacity. */
 export function createLedgerStore(deps: LedgerStoreDeps): ClosableEventStore {
   const { ledger, queue } = deps;
   const isQueueFull = createQueueLimits(queue, deps.sources);

@@ -60,10 +60,7 @@ function retryAfter(): Record<string, string> {
   return { "retry-after": String(1 + Math.floor(Math.random() * 5)) };
 }
 
-/**
- * The response to a delivery whose signature nobody has checked: that of a wrong one, so that a
- * stranger does not learn which sources there are. Log and metrics have the code.
- */
+/** The response to an unchecked signature is that of a wrong one: a stranger learns no source. */
 export function unverified(code: ErrorCode): Received {
   return { ...rejection("invalid_signature", ""), code };
 }

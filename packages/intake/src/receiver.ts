@@ -31,7 +31,6 @@ import {
 import { bodyBytesMaxOf, digestOfSecrets, readySources, type ReadySource } from "./sources.ts";
 
 export interface ReceiverDeps {
-  /** The whole config; only `sources` and `ingress` are read. */
   readonly config: Pick<Config, "sources" | "ingress">;
   /** Live secrets by source, which take precedence over the config's own. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
@@ -134,10 +133,7 @@ export class Receiver {
     return this.#sources.get(name) ?? this.#unknown(name);
   }
 
-  /**
-   * Checks every event store, each with the deadline of a write. One that does not answer is down
-   * from then on, so that the answer and the way of the next delivery agree.
-   */
+  /** Checks every event store. One that does not answer is down from then on. */
   async ready(): Promise<Readiness> {
     if (this.#closing) {
       return { status: "not_ready", parts: { receiver: "closing" }, stores: {} };
@@ -159,7 +155,6 @@ export class Receiver {
     };
   }
 
-  /** Where each source's events go now. */
   activeStores(): readonly ActiveStore[] {
     return [...this.#sources.values()].map((source) => this.#stores.activeStore(source));
   }

@@ -6,16 +6,14 @@ import { IncomingBody, refused, type BodyClock, type BodyRead } from "./incoming
 /** As nearly every webhook does: the buffer that the parser made. */
 export function readArrived(request: IncomingMessage, source: SourceLimits): BodyRead | undefined {
   const bytes = lengthOf(request);
-  // A body that comes in chunks is counted by chunks; a stream with a second reader comes in
-  // pieces.
+  // A body in chunks is counted by chunks; a stream with a second reader comes in pieces.
   if (bytes === undefined || bytes !== request.readableLength) return undefined;
   if (request.readableFlowing !== null) return undefined;
   const pool = poolFor(source.bytes, bytes);
   const shortage = pool.take(bytes);
   if (shortage !== undefined) return refused("overloaded", shortage);
   const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
-  // Its end has not come yet: a middleware that waits for it, or for the close behind it, gets
-  // both.
+  // Its end has not come: a middleware that waits for it, or for the close behind it, gets both.
   request.resume();
   return { ok: true, body, pool, bytes };
 }

@@ -28,10 +28,7 @@ export interface ReadySource {
   readonly duplicate: Received;
 }
 
-/**
- * A map, so that a name such as `__proto__` finds nothing.
- * @throws `missing_secret` with every source that has no usable secret and its variable
- */
+/** A map: `__proto__` finds nothing. @throws `missing_secret` with every source without one */
 export function readySources(
   config: Pick<Config, "sources">,
   secrets: Readonly<Record<string, readonly string[]>>,

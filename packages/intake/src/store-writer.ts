@@ -110,11 +110,7 @@ export class StoreWriter {
     });
   }
 
-  /**
-   * Pings the store for the sources, with the deadline of a write. One that does not answer is
-   * down from then on.
-   * @throws the reason why the store is down
-   */
+  /** @throws the reason why the store is down; one that does not answer is down from then on */
   async check(sources: readonly string[]): Promise<void> {
     const servers = new Set(sources.map((source) => this.#serverOf(source)));
     const down = [...servers].find(isDown);

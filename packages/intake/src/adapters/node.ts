@@ -236,10 +236,7 @@ function headersOf(
   return headers;
 }
 
-/**
- * With a refused signature too, as the head alone refuses a large body: a stranger sees no
- * difference.
- */
+/** A 401 ends the connection as a large body's head does, so that a stranger sees no difference. */
 function endsUnsigned(request: IncomingMessage, { status }: Received): boolean {
   return status === 401 && !isSmall(request);
 }
