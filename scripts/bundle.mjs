@@ -48,7 +48,13 @@ export async function bundle(root) {
     logLevel: "error",
     plugins: [{ name: "millrace", setup: (esbuild) => setUp(esbuild, out) }],
   });
-  writeFileSync(join(out, "LICENSES.txt"), licensesOf(root, Object.keys(metafile.inputs)));
+  const packages = packagesIn(root, Object.keys(metafile.inputs));
+  const licenses = packages.map(
+    ({ name, version, license, text }) => `${name} ${version} (${license})\n\n${text}\n`,
+  );
+  writeFileSync(join(out, "LICENSES.txt"), licenses.join(`\n${"-".repeat(80)}\n\n`));
+  const listed = packages.map(({ name, version, license }) => ({ name, version, license }));
+  writeFileSync(join(out, "packages.json"), `${JSON.stringify(listed, null, 2)}\n`);
   writeFileSync(join(out, "main.d.ts"), "export function main(): Promise<void>;\n");
   writeFileSync(stamp, built);
 }
@@ -70,8 +76,8 @@ function setUp({ onResolve, onLoad }, out) {
   });
 }
 
-/** The licenses of the packages that the bundle holds, as they ask for. */
-function licensesOf(root, inputs) {
+/** The packages that the bundle holds, with the texts that their licenses ask for. */
+function packagesIn(root, inputs) {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
   return [...new Set(folders)]
     .toSorted((a, b) => (a < b ? -1 : 1))
@@ -79,9 +85,8 @@ function licensesOf(root, inputs) {
       const { name, version, license } = readJson(join(root, folder, "package.json"));
       const file = readdirSync(join(root, folder)).find((path) => /^licen[cs]e/i.test(path));
       const text = file === undefined ? "" : readFileSync(join(root, folder, file), "utf8").trim();
-      return `${name} ${version} (${license})\n\n${text}\n`;
-    })
-    .join(`\n${"-".repeat(80)}\n\n`);
+      return { name, version, license, text };
+    });
 }
 
 function readJson(path) {

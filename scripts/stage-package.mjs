@@ -63,7 +63,7 @@ function filesOf({ folder, manifest }, isTyped) {
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
       .filter((path) => KEPT.has(path.split(sep)[0]))
       .filter((path) => !/\.(map|tsbuildinfo)$/.test(path) && !CODE.test(path))
-      .filter((path) => isTyped || !TYPES.test(path))
+      .filter((path) => (isTyped || !TYPES.test(path)) && path !== join("bundle", "stamp"))
       // Helpers that the workspace's own tests share.
       .filter((path) => isDoor || !path.split(sep).includes("testing"))
   );

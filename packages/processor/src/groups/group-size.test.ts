@@ -12,7 +12,7 @@ const undone = (reason: "undone" | "slow" | "contended") =>
   ({ kind: "record_first", reason }) as const;
 const safe = { isUnsafe: false };
 const group = (count: number, over: object = {}): AttemptEnd[] =>
-  Array.from({ length: count }, () => ({ ...CALM, ...over }) as AttemptEnd);
+  Array.from({ length: count }, () => ({ ...CALM, ...over }));
 
 /** A type that has had calm runs until its groups are as large as they get. */
 function grown(max = 50): GroupSize {
