@@ -222,12 +222,19 @@ BEGIN
   END IF;
   GRANT EXECUTE ON FUNCTION millrace.payload(bytea) TO millrace_dashboard;
 
-  GRANT EXECUTE ON FUNCTION millrace.note_conflict(text, text, text, integer, text, jsonb, bytea)
+  -- It compares two bodies, which the ingress may not read, and gives a refused copy's row to the event.
+  GRANT SELECT, INSERT ON millrace.bodies TO millrace_owner;
+  ALTER FUNCTION millrace.note_conflict(text, text, text, integer, text, jsonb, bytea, text, text[], boolean)
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
+  GRANT EXECUTE ON FUNCTION millrace.note_conflict(text, text, text, integer, text, jsonb, bytea, text, text[], boolean)
     TO millrace_ingress, millrace_worker;
+  REVOKE ALL ON FUNCTION millrace.without_fields(bytea, text[]) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION millrace.in_handler()
+    TO millrace_ingress, millrace_worker, millrace_retention, millrace_dashboard;
   GRANT EXECUTE ON FUNCTION millrace.refuse(text), millrace.refuse(text, text) TO millrace_worker;
   -- Triggers call these, which takes no right.
-  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit(), millrace.refuse_in_handler()
-    FROM PUBLIC;
+  REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit(), millrace.refuse_in_handler(),
+    millrace.refuse_planted() FROM PUBLIC;
 
   -- The days of bodies are made by whoever needs one, and belong to the retention, which drops them.
   GRANT CREATE ON SCHEMA millrace TO millrace_retention;

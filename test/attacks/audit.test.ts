@@ -53,6 +53,16 @@ const HARMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "another body": ["update millrace.bodies set body = ''"],
   "DELETE FROM millrace.steps": ["delete from millrace.steps"],
+  "a failed event that is opened again": [
+    "update millrace.events set status = 'pending', processed_at = null, failed_run = null where status = 'failed'",
+  ],
+  "a step that has not run": [
+    "insert into millrace.steps (source, event_id, generation, name, attempt) values ('acme', 'evt', 0, '0.refund', 1)",
+  ],
+  "a bulk run that nobody asked for": [
+    "insert into millrace.bulk_runs (verb, filter, role, via) values ('give_up', '{}', 'operator', 'cli')",
+  ],
+  "a session of nobody": ["insert into millrace.sessions default values"],
   "DELETE FROM millrace.attempts": ["delete from millrace.attempts"],
   "the mark of signed jobs": ["update millrace.identity set signed_since = null"],
 };

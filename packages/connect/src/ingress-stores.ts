@@ -4,7 +4,7 @@ import {
   MillraceError,
   withHint,
   withUrl,
-  dedupsBodies,
+  comparisonRules,
   type Config,
   type EventKey,
   type EventLookup,
@@ -144,7 +144,7 @@ export class IngressStores {
         connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
         onError: (error) => this.#watch.onError?.("postgres", error),
       },
-      { statementTimeoutMs: this.#timeoutMs, bodyDedup: dedupsBodies(this.#config.sources) },
+      { statementTimeoutMs: this.#timeoutMs, ...comparisonRules(this.#config.sources) },
     );
   }
 

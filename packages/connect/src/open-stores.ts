@@ -1,4 +1,4 @@
-import { dedupsBodies, MillraceError, throwIf, withHint, type Config } from "@millrace/core";
+import { comparisonRules, MillraceError, throwIf, withHint, type Config } from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
 import { connectionsWanted, type JobOwner, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
@@ -61,8 +61,8 @@ export function openWorker(
 ): Opening<WorkerStores> {
   const watch = withAwayLog(given);
   const { worker, retention, schema, sources } = config;
-  const bodyDedup = dedupsBodies(sources);
-  const options = { ...worker, keysDays: retention.keysDays, bodyDedup, schema };
+  const rules = comparisonRules(sources);
+  const options = { ...worker, ...rules, keysDays: retention.keysDays, schema };
   const postgres = connectRole("worker", environment, watch, {
     max: workerConnections(worker.concurrency),
     options: { ...options, onReset: watch.onConnectionReset },

@@ -82,7 +82,7 @@ export type { EventJob, JobResult } from "./event-job.ts";
 export {
   isInternal,
   sourceOptionsSchema,
-  dedupsBodies,
+  comparisonRules,
   withUrl,
   type Source,
   type SourcePolicy,

@@ -100,6 +100,8 @@ export interface Provider<DataField extends string = string> {
   readonly repeatsDays?: number;
   /** The text that ids begin with in samples, or `uuid` for UUIDs. Default: `evt_`. */
   readonly idPrefix?: string;
+  /** Fields of a body that say which attempt of the sender it is: no other body of the event. */
+  readonly attemptFields?: readonly string[];
   /** The text that each secret begins with, where the sender documents one: `whsec_`. */
   readonly secretPrefix?: string;
   /** Lower-case names of the headers that are kept with an event. */

@@ -69,11 +69,15 @@ export function withUrl<S extends { readonly provider: Provider }>(
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
 }
 
-/** True for a source where a second id with an equal signed message is a copy; default true. */
-export function dedupsBodies(
-  sources: Readonly<Record<string, { readonly options: { readonly bodyDedup: boolean } }>>,
-): (source: string) => boolean {
-  return (source) => sources[source]?.options.bodyDedup !== false;
+/** The rules by which the ledger compares deliveries of a source. */
+export function comparisonRules(
+  sources: Readonly<Record<string, Pick<Source, "provider" | "options">>>,
+) {
+  return {
+    /** True where a second id with an equal signed message is a copy; default true. */
+    bodyDedup: (source: string) => sources[source]?.options.bodyDedup !== false,
+    attemptFields: (source: string) => sources[source]?.provider.attemptFields ?? [],
+  };
 }
 
 export type Source = z.infer<typeof sourceSchema>;

@@ -42,8 +42,11 @@ export function createQueueStore({
     if (ledger === undefined || !results.includes("conflict")) return results;
     try {
       const conflicting = events.filter((_, index) => results[index] === "conflict");
-      await withDeadline(ledger.noteConflicts(conflicting), KEEP_TIMEOUT_MS, late);
-      return results;
+      const noting = withDeadline(ledger.noteConflicts(conflicting), KEEP_TIMEOUT_MS, late);
+      const noted = (await noting).values();
+      return results.map((result) =>
+        result === "conflict" ? (noted.next().value ?? result) : result,
+      );
     } catch (cause) {
       // No fault of the queue, which stays open for other events.
       const error = new Error("Cannot keep the other body of an event: see the cause", { cause });

@@ -12,6 +12,7 @@ export const coinbaseCommerce = defineProvider({
   id: "json:event.id",
   type: "json:event.type",
   idIsSigned: true,
+  attemptFields: ["attempt_number", "id", "scheduled_for"],
   answer: { status: 200 },
 });
 
@@ -44,6 +45,7 @@ export function hubspot<Type extends string = string>(
     ),
     type: "json:subscriptionType",
     idIsSigned: true,
+    attemptFields: ["attemptNumber"],
   })(policy);
 }
 

@@ -60,6 +60,7 @@ export interface ProviderParts<Type extends string = never, DataField extends st
   readonly keptHeaders?: readonly string[];
   readonly bodyBytesMax?: number;
   readonly repeatsDays?: number;
+  readonly attemptFields?: readonly string[] | undefined;
   readonly secretPrefix?: string;
   /** The text that ids begin with in samples, or `uuid`. */
   readonly idPrefix?: string;
@@ -117,7 +118,7 @@ function createProvider<DataField extends string>(
     keptHeaders: parts.keptHeaders ?? ["content-type", ...headersOf(id), ...headersOf(type)],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),
-    ...optional("repeatsDays", "idPrefix", "secretPrefix", "types", "dataField", "inflate"),
+    ...optional("repeatsDays", "attemptFields", "idPrefix", "secretPrefix", "types", "dataField", "inflate"),
     ...(answer !== undefined && typeof answer !== "function" && { answers: answersOf(answer) }),
     createVerifier: (secrets, options) => createVerifier(parts, scheme, secrets, options),
     identify: createIdentify({

@@ -46,6 +46,11 @@ export interface HmacOptions {
   id: string;
   /** Location of the event type. Default: none, and every event has the type `unknown`. */
   type?: string | undefined;
+  /**
+   * Fields of the body that say which attempt of the sender it is, such as `attempt_number`: a
+   * second delivery of an id that differs in them alone is a duplicate. Default: none.
+   */
+  attemptFields?: string[] | undefined;
 }
 
 /** Checks the options of `hmac()`; `HmacOptions` says what each of them means. */
@@ -65,6 +70,7 @@ export const hmacOptionsSchema = z
       .optional(),
     id: location,
     type: location.optional(),
+    attemptFields: z.array(z.string().min(1)).optional(),
   })
   .superRefine((options, context) => {
     const message = options.message ?? "{body}";

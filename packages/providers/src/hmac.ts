@@ -39,7 +39,7 @@ type ParsedOptions = z.output<typeof hmacOptionsSchema>;
 const PLACEHOLDER = hmacOptionsSchema.parse({ header: "x-signature", id: "json:id" });
 
 function createHmacProvider(options: ParsedOptions): SourceFactory<never, never> {
-  const { id, type, timestamp, message = "{body}", ...signing } = options;
+  const { id, type, timestamp, attemptFields, message = "{body}", ...signing } = options;
   const template = message.replace("{id}", `{header:${id.name}}`);
   return defineProvider({
     name: "hmac",
@@ -48,6 +48,7 @@ function createHmacProvider(options: ParsedOptions): SourceFactory<never, never>
     ...(type && { type: textOf(type) }),
     typeIsOptional: true,
     idIsSigned: id.kind === "json" || message.includes("{id}"),
+    attemptFields,
   });
 }
 

@@ -21,6 +21,14 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
   return isStorable(source) && isStorable(eventId);
 }
 
+export const GIVEN_EVENTS = `unnest(
+    :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
+    :headers::text[], :bodyFrom::int[], :bodyLength::int[], :repeatable::bool[]
+  ) AS i (
+    source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
+    headers, body_from, body_length, repeatable
+  )`;
+
 /**
  * Rows from `packEvents`, whose one binary value of all bodies costs Postgres less than an array.
  * LIMIT 1, because an EXISTS may be answered from a hash of the whole table.
@@ -32,20 +40,23 @@ incoming AS MATERIALIZED (
     WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
     LIMIT 1
   ) IS TRUE AS known, ${COMMON_BODY} AS common_body
-  FROM unnest(
-    :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
-    :headers::text[], :bodyFrom::int[], :bodyLength::int[], :repeatable::bool[]
-  ) AS i (
-    source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
-    headers, body_from, body_length, repeatable
-  )
+  FROM ${GIVEN_EVENTS}
 )`;
 
-/** Keeps an incoming event `i` whose body is not the first of its id. */
+const BODY_WITHIN = (i: string) =>
+  `substring(:bodies::bytea FROM ${i}.body_from FOR ${i}.body_length)`;
+
+/**
+ * Keeps an incoming event `i` whose body is not the first of its id. `same`: only fields of the
+ * attempt differ. `taken`: the first was a refused copy, whose place the event has now.
+ */
 export const NOTE_CONFLICT = (i: string) => `millrace.note_conflict(
     ${i}.source, ${i}.event_id, ${i}.body_hash, (${i}.body_from IS NOT NULL)::int, ${i}.type, ${i}.headers::jsonb,
-    substring(:bodies::bytea FROM ${i}.body_from FOR ${i}.body_length)
+    ${BODY_WITHIN(i)}, ${i}.digest,
+    ARRAY(SELECT jsonb_array_elements_text(:attemptFields::jsonb -> ${i}.source)),
+    ${i}.generation = 0 AND ${i}.unsigned AND NOT (${i}.repeatable AND ${IS_COPY(i)})
   )`;
+export type Conflict = "conflict" | "same" | "taken";
 
 interface BegunEvent {
   readonly join: string;
@@ -80,8 +91,7 @@ fresh AS (
 ),
 stored AS (
   INSERT INTO millrace.bodies (day, id, headers, body)
-  SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb,
-    substring(:bodies::bytea FROM incoming.body_from FOR incoming.body_length)
+  SELECT fresh.body_day, fresh.body_id, incoming.headers::jsonb, ${BODY_WITHIN("incoming")}
   FROM fresh JOIN incoming USING (source, event_id, generation)
   WHERE incoming.common_body IS NULL
 )`;

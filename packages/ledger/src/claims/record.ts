@@ -19,10 +19,11 @@ import {
   keyText,
   NOTE_CONFLICT,
   packEvents,
+  type Conflict,
 } from "./event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
-import { FIRST_OF_COPY, isRepeatable, lockMessages } from "./same-message.ts";
+import { FIRST_OF_COPY, lockMessages, packRules } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -38,7 +39,7 @@ interface RecordRow extends EventKey {
   readonly receivedAtMs: number | null;
   readonly lastError: string | null;
   readonly lastErrorCode: ErrorCode | null;
-  readonly conflict: true | null;
+  readonly conflict: Conflict | null;
   readonly copyOf: CopyOf | null;
 }
 
@@ -241,7 +242,7 @@ async function runRecord(
   const events = jobs.map(({ event }) => event);
   const query = RECORD({
     ...packEvents(events),
-    repeatable: events.map((event) => isRepeatable(ledger, event)),
+    ...packRules(ledger, events),
     runs: jobs.map((job) => job.run),
     keysDays: ledger.keysDays,
     uncounted: jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0)),
@@ -255,7 +256,7 @@ async function runRecord(
   const again: EventJob[] = [];
   for (const job of jobs) {
     const row = byKey.get(keyText(job.event));
-    if (row?.kind === "again") again.push(job);
+    if (row?.kind === "again" || row?.conflict === "taken") again.push(job);
     else claims.set(job, row === undefined ? BUSY : withConflict(toClaim(row), row));
   }
   return { claims, again };
@@ -269,7 +270,7 @@ export async function recordRunning(ledger: LedgerContext, job: EventJob): Promi
 }
 
 function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
-  return conflict === true ? { ...claim, conflict } : claim;
+  return conflict === "conflict" ? { ...claim, conflict: true } : claim;
 }
 
 function toClaim(row: RecordRow): Claim {

@@ -91,6 +91,15 @@ export function isRepeatable(
   return unsigned && generation === 0 && bodyDedup(source);
 }
 
+/** Columns of events by the rules of their sources; `attemptFields` is JSON by source. */
+export function packRules(ledger: LedgerContext, events: readonly EnvelopedEvent[]) {
+  const fields = events.map(({ source }) => [source, ledger.attemptFields(source)] as const);
+  return {
+    repeatable: events.map((event) => isRepeatable(ledger, event)),
+    attemptFields: JSON.stringify(Object.fromEntries(fields)),
+  };
+}
+
 /** An equal body of today: neither event loses it earlier than the other. */
 export const COMMON_BODY = `
   CASE WHEN i.unsigned AND i.generation = 0 AND i.body_from IS NOT NULL THEN (

@@ -20,6 +20,8 @@ export interface LedgerOptions {
   readonly keysDays?: number;
   /** False for a source whose equal signed messages may be several events. Default: true. */
   readonly bodyDedup?: ((source: string) => boolean) | undefined;
+  /** Fields of a source's bodies that say which attempt of the sender it is. Default: none. */
+  readonly attemptFields?: ((source: string) => readonly string[]) | undefined;
   readonly schema?: Record<string, unknown> | undefined;
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
@@ -43,6 +45,7 @@ export interface LedgerContext {
   readonly lockTimeoutMs: number;
   readonly idleInTransactionTimeoutMs: number;
   readonly bodyDedup: (source: string) => boolean;
+  readonly attemptFields: (source: string) => readonly string[];
   readonly tables: UserTables | undefined;
   readonly onReset: LedgerOptions["onReset"];
 }
@@ -62,6 +65,7 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
     keysDays: options.keysDays ?? 90,
     idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
     bodyDedup: options.bodyDedup ?? (() => true),
+    attemptFields: options.attemptFields ?? (() => []),
     tables: options.schema && readTables(options.schema),
     onReset: options.onReset,
   };

@@ -32,8 +32,12 @@ export const PATH_FOR_HANDLERS = `CASE
     THEN set_config('search_path', 'public, "$user"', true)
   END`;
 
-/** Costs less in the statement that runs before the handlers than a SET for each limit. */
-export const LIMIT_HANDLERS = `set_config('lock_timeout', :lockTimeout, true),
+/**
+ * Costs less in the statement that runs before the handlers than a SET for each limit. By the lock
+ * the guards know a handler's transaction (`millrace.in_handler`).
+ */
+export const LIMIT_HANDLERS = `pg_advisory_xact_lock(1835627378, pg_backend_pid()),
+    set_config('lock_timeout', :lockTimeout, true),
     set_config('statement_timeout', :statementTimeout, true),
     set_config('idle_in_transaction_session_timeout', :idleTimeout, true),
     ${PLAN_FOR_HANDLERS}, ${PATH_FOR_HANDLERS}`;

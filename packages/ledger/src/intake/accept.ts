@@ -15,8 +15,10 @@ import {
   keyText,
   NOTE_CONFLICT,
   packEvents,
+  type Conflict,
 } from "../claims/event-batch.ts";
-import { isRepeatable, lockMessages } from "../claims/same-message.ts";
+import { NOTED } from "./note-conflicts.ts";
+import { lockMessages, packRules } from "../claims/same-message.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
 import { statement } from "../connection/statement.ts";
@@ -24,7 +26,7 @@ import { runStatement } from "../connection/transaction.ts";
 
 interface AcceptRow extends EventKey {
   readonly status: EventStatus | null;
-  readonly conflict: true | null;
+  readonly conflict: Conflict | null;
 }
 
 /**
@@ -153,7 +155,7 @@ seen AS MATERIALIZED (
   ) AS e
   WHERE i.known
 )
-SELECT source, event_id AS "eventId", generation, NULL AS status, NULL::boolean AS conflict FROM fresh
+SELECT source, event_id AS "eventId", generation, NULL AS status, NULL AS conflict FROM fresh
 UNION ALL
 SELECT source, event_id, generation, status,
   CASE WHEN differs THEN ${NOTE_CONFLICT("seen")} END
@@ -165,8 +167,7 @@ async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const repeatable = events.map((event) => isRepeatable(ledger, event));
-  const query = ACCEPT({ ...packEvents(events), repeatable });
+  const query = ACCEPT({ ...packEvents(events), ...packRules(ledger, events) });
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<AcceptRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
   );
@@ -181,6 +182,6 @@ async function runAccept(
 
 function toStoreResult({ status, conflict }: AcceptRow): StoreResult {
   if (status === null) return "accepted";
-  if (conflict === true) return "conflict";
+  if (conflict === "conflict" || conflict === "taken") return NOTED[conflict];
   return status === "failed" ? "failed" : "duplicate";
 }

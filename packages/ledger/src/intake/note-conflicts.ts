@@ -1,39 +1,60 @@
-import { isStorable, type IncomingEvent } from "@millrace/core";
+import { isStorable, type IncomingEvent, type StoreResult } from "@millrace/core";
+import {
+  chunkEvents,
+  GIVEN_EVENTS,
+  keyText,
+  NOTE_CONFLICT,
+  packEvents,
+  type Conflict,
+} from "../claims/event-batch.ts";
+import { lockMessages, packRules } from "../claims/same-message.ts";
 import { withPartitions } from "../schema/bodies.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-const NOTE_CONFLICTS = `
-SELECT millrace.note_conflict(source, event_id, body_hash, deliveries, type, headers::jsonb, body)
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::bytea[])
-  AS n (source, event_id, body_hash, deliveries, type, headers, body)
-ORDER BY source, event_id, body_hash`;
+const NOTE_CONFLICTS = statement(
+  `
+SELECT source, event_id AS "eventId", generation, body_hash AS "bodyHash", ${NOTE_CONFLICT("i")} AS noted
+FROM (SELECT * FROM ${GIVEN_EVENTS} ORDER BY source, event_id, body_hash) AS i`,
+  "millrace_note_conflicts",
+);
 
-/** Keeps other bodies of known events that the queue finds; the ledger keeps those it finds. */
+interface NotedRow {
+  readonly source: string;
+  readonly eventId: string;
+  readonly generation: number;
+  readonly bodyHash: string;
+  readonly noted: Conflict;
+}
+
+/** Keeps other bodies of known events that the queue finds: a result for each, in order. */
 export async function noteConflicts(
   ledger: LedgerContext,
   deliveries: readonly IncomingEvent[],
-): Promise<void> {
-  const noted = new Map<string, { event: IncomingEvent; times: number }>();
-  for (const event of deliveries) {
-    const { source, eventId, type, bodyHash } = event;
-    if (![source, eventId, type, bodyHash].every(isStorable)) continue;
-    const name = `${source}\0${bodyHash}\0${eventId}`;
-    const { times } = noted.get(name) ?? { times: 0 };
-    noted.set(name, { event, times: times + 1 });
+): Promise<readonly StoreResult[]> {
+  const noted = new Map<string, Conflict>();
+  const nameOf = (event: Omit<NotedRow, "noted">) => `${event.bodyHash}\0${keyText(event)}`;
+  const storable = deliveries.filter(({ source, eventId, type, bodyHash }) =>
+    [source, eventId, type, bodyHash].every(isStorable),
+  );
+  for (const chunk of chunkEvents(storable, (event) => event)) {
+    const { rows } = await withPartitions(ledger.pool, () =>
+      runStatement<NotedRow>(
+        ledger.pool,
+        NOTE_CONFLICTS({ ...packEvents(chunk), ...packRules(ledger, chunk) }),
+        ledger.prepared,
+        lockMessages(ledger, chunk),
+      ),
+    );
+    for (const row of rows) noted.set(nameOf(row), row.noted);
   }
-  if (noted.size === 0) return;
-  const rows = [...noted.values()];
-  const events = rows.map(({ event }) => event);
-  const values = [
-    events.map(({ source }) => source),
-    events.map(({ eventId }) => eventId),
-    events.map(({ bodyHash }) => bodyHash),
-    rows.map(({ times }) => times),
-    events.map(({ type }) => type),
-    events.map(({ headers }) => JSON.stringify(headers)),
-    events.map(({ body }) => Buffer.from(body)),
-  ];
-  const query = { text: NOTE_CONFLICTS, values };
-  await withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
+  return deliveries.map((event) => NOTED[noted.get(nameOf(event)) ?? "conflict"]);
 }
+
+/** An event that has a copy's place is pending, and gets its job as a failed one does. */
+export const NOTED = {
+  conflict: "conflict",
+  same: "duplicate",
+  taken: "failed",
+} as const satisfies Record<Conflict, StoreResult>;
