@@ -43,6 +43,12 @@ const HARMS: Readonly<Record<string, readonly string[]>> = {
     "set local session_replication_role = 'replica'",
     "update millrace.events set status = 'pending', outcome = null, processed_at = null where status = 'completed'",
   ],
+  "the same behind functions and views of its own": [
+    "create schema evil create view pg_locks as select * from pg_catalog.pg_locks where false",
+    "create function evil.current_setting(text) returns text language sql as $$ select 'replica' $$",
+    "set local search_path = evil, pg_catalog",
+    "update millrace.events set status = 'pending', outcome = null, processed_at = null where status = 'completed'",
+  ],
   "TRUNCATE millrace.events CASCADE": ["truncate millrace.events cascade"],
   "DELETE FROM millrace.bodies": ["delete from millrace.bodies"],
   "a DELETE from today's partition": [

@@ -76,7 +76,15 @@ export const QUICK = [
     "F21/fails",
   ],
   ...["F24/another's hash", "F27/killed at worker.group_ran"],
-  ...["F31/synchronous", "F32/behind", "F33/killed", "F34/behind", "F35/seen", "F35/unseen"],
+  ...[
+    "F31/synchronous",
+    "F32/behind",
+    "F33/killed",
+    "F34/behind",
+    "F35/seen",
+    "F35/unseen",
+    "F36/starts after FLUSHALL",
+  ],
 ];
 const isWanted = (way: string) => ALL || QUICK.includes(way);
 

@@ -39,6 +39,13 @@ const RUNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
+/** The n-th value of each setting that a user may change: of numbers, the least and the greatest. */
+const VALUES = `
+  SELECT name, CASE vartype WHEN 'bool' THEN ARRAY['on', 'off'] WHEN 'enum' THEN enumvals
+    ELSE ARRAY[min_val, max_val] END AS values
+  FROM pg_settings WHERE context = 'user' AND vartype <> 'string'`;
+const ROUNDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+
 async function play(pipeline: Pipeline, database: pg.Pool): Promise<void> {
   const worker = await pipeline.startInProcess("worker");
   const [ingress, dashboard] = await Promise.all([
@@ -82,6 +89,30 @@ async function play(pipeline: Pipeline, database: pg.Pool): Promise<void> {
   }
 }
 
+/** Plays without those by whose name a start is refused, which it gives. */
+async function playWithout(
+  pipeline: Pipeline,
+  own: pg.Pool,
+  { settings, pooler }: { settings: readonly string[]; pooler: TestPgbouncer },
+) {
+  const refused: string[] = [];
+  for (;;) {
+    try {
+      await play(pipeline, own);
+      return refused;
+    } catch (error) {
+      const named = settings.filter((name) => String(error).includes(name));
+      if (named.length === 0 || named.every((name) => refused.includes(name))) throw error;
+      refused.push(...named);
+      for (const name of named) await own.query(alter(pipeline, `RESET ${name}`));
+      await pooler.ask("RECONNECT");
+    }
+  }
+}
+
+const alter = ({ env }: Pipeline, what: string) =>
+  `ALTER DATABASE "${new URL(String(env.DATABASE_URL)).pathname.slice(1)}" ${what}`;
+
 describeBehindPgbouncer("settings of a database", () => {
   let pooler: TestPgbouncer;
   const open: TestServers[] = [];
@@ -94,25 +125,57 @@ describeBehindPgbouncer("settings of a database", () => {
   });
 
   const WAYS = ["directly", "behind PgBouncer", "with the queue on Postgres"] as const;
-  const all = Object.keys(RUNS).flatMap((run) => WAYS.map((way) => [run, way] as const));
-  test.each(all)("%s, %s, harm no event", async (run, way) => {
+  type Way = (typeof WAYS)[number];
+
+  async function onSettings(
+    way: Way,
+    choose: (own: pg.Pool) => Promise<readonly (readonly [string, string])[]>,
+  ): Promise<readonly string[]> {
     const servers = await (way === WAYS[2] ? onPostgres() : onRedis());
     open.push(servers);
     const { databaseUrl } = servers;
-    const name = new URL(databaseUrl).pathname.slice(1);
     const behind = { DATABASE_URL: pooler.urlOf(databaseUrl), DATABASE_SESSION_URL: databaseUrl };
     const pipeline = await createPipeline(servers, way === WAYS[1] ? behind : {});
     const options = "-c statement_timeout=0 -c idle_session_timeout=0";
     const own = new pg.Pool({ connectionString: databaseUrl, max: 2, options });
     try {
-      for (const [setting, value] of Object.entries(RUNS[run] ?? {})) {
+      const settings = await choose(own);
+      for (const [setting, value] of settings) {
         const given = value === MOMENT && way === WAYS[1] ? "'1s'" : value;
-        await own.query(`ALTER DATABASE "${name}" SET ${setting} = ${given}`);
+        await own.query(alter(pipeline, `SET ${setting} = ${given}`));
       }
-      await play(pipeline, own);
+      const names = settings.map(([setting]) => setting);
+      return await playWithout(pipeline, own, { settings: names, pooler });
     } finally {
       await pipeline.stop();
       await own.end();
     }
+  }
+
+  const all = Object.keys(RUNS).flatMap((run) => WAYS.map((way) => [run, way] as const));
+  test.each(all)("%s, %s, harm no event", async (run, way) => {
+    expect(await onSettings(way, async () => Object.entries(RUNS[run] ?? {}))).toEqual([]);
+  });
+
+  const rounds = ROUNDS.flatMap((n) => WAYS.slice(0, 2).map((way) => [n, way] as const));
+  test.each(rounds)("all of a user, each with its value %i, %s, harm no event", async (n, way) => {
+    const refused = await onSettings(way, async (own) => {
+      const { rows } = await own.query<{ name: string; values: string[] }>(VALUES);
+      expect(Math.max(...rows.map(({ values }) => values.length))).toBeLessThanOrEqual(
+        ROUNDS.length,
+      );
+      return (
+        rows
+          // On a server that is read-only the roles wait, and name the setting (set-ups.test.ts).
+          .filter(
+            ({ name }) =>
+              !/^(default_transaction_read_only|transaction_(isolation|read_only|deferrable))$/.test(
+                name,
+              ),
+          )
+          .map(({ name, values }) => [name, `'${values[n % values.length]}'`] as const)
+      );
+    });
+    expect(["default_transaction_isolation"]).toEqual(expect.arrayContaining([...refused]));
   });
 });

@@ -98,8 +98,10 @@ SET search_path = pg_catalog, pg_temp AS $$
   )
 $$;
 
--- A failed event is changed by a retry, and not by a handler. Pending to completed pays nothing.
-CREATE OR REPLACE FUNCTION millrace.refuse_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A failed event is changed by a retry, and not by a handler. Pending to completed pays nothing. The
+-- path keeps a handler from putting functions and views of its own before those of Postgres.
+CREATE OR REPLACE FUNCTION millrace.refuse_transition() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     IF OLD.status = 'failed' AND NEW.status <> 'completed'

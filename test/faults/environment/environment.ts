@@ -73,8 +73,12 @@ export async function openEnvironment(options: EnvironmentOptions) {
     roles.push(role);
     return role;
   };
-  const command = (args: readonly string[], { bin, config } = THIS_BUILD) => {
-    const own = { ...environmentOf(urls), MILLRACE_CONFIG: config };
+  const command = (
+    args: readonly string[],
+    { bin, config } = THIS_BUILD,
+    databaseUrl = urls.databaseUrl,
+  ) => {
+    const own = { ...environmentOf({ ...urls, databaseUrl }), MILLRACE_CONFIG: config };
     return runCommand(args, { ...variables.of("worker"), ...own }, { bin });
   };
   const end = async ({ keep = false } = {}) => {
@@ -130,6 +134,9 @@ export async function openEnvironment(options: EnvironmentOptions) {
     say,
     addRole,
     command,
+    /** Of another environment, which has a database of its own and the same Redis. */
+    neighbor: (databaseUrl: string, ...args: readonly string[]) =>
+      command(args, THIS_BUILD, databaseUrl),
     startAgain: (kind: RoleKind) => startAgain(roles.filter((role) => role.kind === kind)),
     keepUp: () => keepUp(roles),
     heal: async () => {

@@ -1,6 +1,7 @@
 import { emptyQueue } from "./empty-queue.ts";
 import { handlerConflicts, poison, storm } from "./events.ts";
 import type { Fault } from "./fault.ts";
+import { startNeighbor } from "./neighbor.ts";
 import { inject, operators, retention } from "./people.ts";
 import {
   cutCommit,
@@ -55,4 +56,5 @@ export const FAULTS: readonly Fault[] = [
   restartPooler,
   failOverBySentinel,
   killRedisOnSlowDisk,
+  startNeighbor,
 ];

@@ -34,13 +34,17 @@ export const emptyQueue: Fault = {
 };
 
 async function flush({ environment }: FaultContext): Promise<void> {
+  environment.strike("F10", `FLUSHALL; ${await flushRedis(environment)} bodies were in the queue`);
+}
+
+/** Empties Redis. Returns how many events were there alone. */
+export async function flushRedis(environment: FaultEnvironment): Promise<number> {
   const url = String(environment.urls.redisUrl);
   const jobs = (await withRedis(url, (client) => client.eval(FLUSH, 0))) as string[];
-  const alone = noteEmptied(
+  return noteEmptied(
     environment,
     jobs.map((json): unknown => JSON.parse(json)),
   );
-  environment.strike("F10", `FLUSHALL; ${alone} bodies were in the queue`);
 }
 
 export async function loseRedis(environment: FaultEnvironment): Promise<number> {

@@ -53,8 +53,15 @@ async function watchPooler(first: PooledConnection, second: PooledConnection): P
 
 async function pidOf({ client }: PooledConnection, name?: string): Promise<unknown> {
   const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
-  const { rows } = await client.query<{ pid: number }>({ name, text });
-  return rows[0]?.pid;
+  const ask = async () => (await client.query<{ pid: number }>({ name, text })).rows[0]?.pid;
+  if (name === undefined) return await ask();
+  // By itself, a name that is gone would end a session with exit_on_error.
+  await client.query(SessionSettings.beginText(client));
+  try {
+    return await ask();
+  } finally {
+    await client.query("ROLLBACK");
+  }
 }
 
 async function withLeases<T>(
