@@ -16,17 +16,12 @@ interface ExampleCheck {
  */
 export function refuseExampleSecrets(check: ExampleCheck): void {
   if (isOnThisMachine(check)) return;
-  const found = [
-    ...ofSources(check.secrets ?? {}),
-    ...ofVariables(check.env),
-    ...ofUrls(check.env),
-  ];
+  const found = given(check).filter(({ texts }) => texts.some(isExampleSecret));
   if (found.length === 0) return;
+  const lines = found.map(({ variable, advice }) => `  ${variable}: ${advice}`);
   throw new MillraceError(
     "example_secret",
-    `Cannot start with secrets that Millrace's documents print, because everyone knows them:\n${found
-      .map(({ variable, advice }) => `  ${variable}: ${advice}`)
-      .join("\n")}`,
+    `Cannot start with secrets that Millrace's documents print, because everyone knows them:\n${lines.join("\n")}`,
   );
 }
 
@@ -53,18 +48,6 @@ function isLocal(url: string | undefined): boolean {
   return host === "" || host.startsWith("/") || isLoopback(host);
 }
 
-interface Found {
-  readonly variable: string;
-  readonly advice: string;
-}
-
-function ofSources(secrets: NonNullable<ExampleCheck["secrets"]>): Found[] {
-  const advice = "copy the secret that the sender shows, or make one with `openssl rand -hex 32`";
-  return Object.entries(secrets)
-    .filter(([, list]) => list.some(isExampleSecret))
-    .map(([source]) => ({ variable: secretVariable(source), advice }));
-}
-
 const MADE_HERE = [
   "DASHBOARD_PASSWORD",
   "DASHBOARD_VIEWER_PASSWORD",
@@ -75,19 +58,30 @@ const MADE_HERE = [
   "MILLRACE_QUEUE_KEY",
 ];
 
-function ofVariables(env: Variables): Found[] {
-  const advice = "make one with `openssl rand -hex 24`";
-  return MADE_HERE.filter((variable) => (env[variable] ?? "").split(",").some(isExampleSecret)).map(
-    (variable) => ({ variable, advice }),
-  );
+interface GivenSecrets {
+  readonly variable: string;
+  readonly texts: readonly string[];
+  readonly advice: string;
 }
 
-function ofUrls(env: Variables): Found[] {
-  const advice = "its password is an example; give the server one of `openssl rand -hex 24`";
-  return URLS.filter((variable) => isExampleSecret(passwordOf(env[variable]))).map((variable) => ({
-    variable,
-    advice,
-  }));
+function given({ env, secrets = {} }: ExampleCheck): readonly GivenSecrets[] {
+  return [
+    ...Object.entries(secrets).map(([source, texts]) => ({
+      variable: secretVariable(source),
+      texts,
+      advice: "copy the secret that the sender shows, or make one with `openssl rand -hex 32`",
+    })),
+    ...MADE_HERE.map((variable) => ({
+      variable,
+      texts: (env[variable] ?? "").split(","),
+      advice: "make one with `openssl rand -hex 24`",
+    })),
+    ...URLS.map((variable) => ({
+      variable,
+      texts: [passwordOf(env[variable])],
+      advice: "its password is an example; give the server one of `openssl rand -hex 24`",
+    })),
+  ];
 }
 
 function passwordOf(url: string | undefined): string {
