@@ -48,10 +48,7 @@ export function readSettings(context: CliContext): Settings {
 
 const NAME = "millrace.config.ts";
 
-/**
- * Finds the config file: `MILLRACE_CONFIG`, else the one in the current folder, else, inside
- * Millrace's own repository, the example store's.
- */
+/** Inside Millrace's own repository, the example store's config is the last choice. */
 export function findConfig(named: string | undefined, at: { cwd: string; bin: string }): string {
   if (named !== undefined) return resolve(at.cwd, named);
   const here = join(at.cwd, NAME);

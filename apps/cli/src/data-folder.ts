@@ -86,10 +86,7 @@ export async function readDevelopmentSecrets(dataDir: string): Promise<Record<st
   }
 }
 
-/**
- * Gives each source a secret in its provider's own form. They are made once and kept, so that a
- * delivery that was signed yesterday still verifies.
- */
+/** Secrets are made once and kept, so that a delivery signed yesterday still verifies. */
 export async function ensureDevelopmentSecrets(
   dataDir: string,
   sources: Readonly<Record<string, Provider>>,
@@ -136,7 +133,6 @@ export async function readQueueKey(dataDir: string): Promise<string | undefined>
   );
 }
 
-/** The environment's key of jobs, or one that is made once and kept. */
 export async function ensureQueueKey({ environment, dataDir }: Settings): Promise<string> {
   const known = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
   if (known !== undefined) return known;

@@ -7,7 +7,6 @@ import { reportError } from "./report-error.ts";
 import { formatTable, printable } from "./terminal-text.ts";
 
 export interface CommandFailure {
-  /** 1 failure, 2 usage. */
   readonly exitCode: number;
   readonly code: string;
   readonly message: string;

@@ -18,11 +18,7 @@ export interface Stores {
   readonly queuePrefix?: string | undefined;
 }
 
-/**
- * Finds the stores in the environment, or else of the `millrace start` that runs here.
- *
- * @throws `database_unreachable` when neither names a database.
- */
+/** @throws `database_unreachable` where neither the environment nor a run here names one */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
   const { DATABASE_URL: databaseUrl, DATABASE_SESSION_URL: sessionUrl } = environment;
   const { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix } = environment;
@@ -55,7 +51,6 @@ export async function withQueues<Result>(
 
 export type Pool = ReturnType<typeof createPool>;
 
-/** Connects to Postgres for the time of one task. */
 export async function withPool<Result>(
   options: Parameters<typeof createPool>[0],
   work: (pool: Pool) => Promise<Result>,
@@ -110,7 +105,6 @@ function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix 
   };
 }
 
-/** Opens the stores for the operations of the user who runs the command. */
 export async function withOperator<Result>(
   context: CliContext,
   reason: string | undefined,

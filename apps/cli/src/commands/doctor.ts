@@ -134,7 +134,6 @@ async function examineStores(
       const ledger = createLedger({ pool });
       await runChecks(checks, OPEN_CHECKS, { pool, ledger, queues });
       const diagnosis = await compare(context, { ledger, queues, config });
-      // A line for each source whose queue fails by itself.
       for (const [source, error] of diagnosis.notCompared) {
         checks.push(unknown(`queue of ${source}`, error));
       }

@@ -46,11 +46,7 @@ interface Options {
 
 type Ledger = ReturnType<typeof createRetentionLedger>;
 
-/**
- * Removes old data and shows a progress bar, or plans it. Returns the exit code.
- *
- * @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed`
- */
+/** @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed` */
 async function runRetentionCommand(
   context: CliContext,
   { dryRun, json }: Options,

@@ -104,7 +104,6 @@ interface VerbOptions extends EventFilterOptions {
   readonly dryRun?: true;
   readonly json?: true;
   readonly reason?: string;
-  /** False for `--no-wait`. */
   readonly wait?: boolean;
   readonly timeout?: number;
   readonly conflict?: string;

@@ -176,7 +176,6 @@ async function readData(file: string, context: CliContext): Promise<Buffer> {
   }
 }
 
-/** The secret of the source, or else the one that `millrace start` made here. */
 async function findSecret(
   source: string,
   config: Config,
@@ -192,7 +191,6 @@ async function findSecret(
   );
 }
 
-/** The URL of `--url`, of the `millrace start` that runs here, or of INGRESS_PORT. */
 async function ingressUrl(
   source: string,
   asked: string | undefined,

@@ -36,7 +36,6 @@ export interface StoresChecked extends Stores {
   readonly allowVolatile: boolean;
   readonly config: Config;
   readonly handlers: readonly Handler[];
-  /** The tables to migrate: Millrace's, and the user's where the config names their migrations. */
   readonly parts: readonly MigrationPart[];
 }
 

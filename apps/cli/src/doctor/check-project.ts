@@ -58,7 +58,6 @@ async function checkConfig(on: Project): Promise<Seen> {
   return note(details, findings.map(({ fix }) => fix).join("; "));
 }
 
-/** Loads the handlers as a worker does. */
 async function checkHandlers(on: Project): Promise<Seen | undefined> {
   if (on.loaded === undefined) return undefined;
   try {
@@ -103,7 +102,6 @@ async function checkSecrets({
   return bad(`none for ${without.join(", ")}`, `Set ${variables} where the ingress runs`);
 }
 
-/** Secrets with which an ingress would not start, each with its reason. */
 function refusedSecrets(config: Config, own: Readonly<Record<string, readonly string[]>>) {
   return Object.entries(own).flatMap(([source, secrets]) => {
     try {
@@ -155,7 +153,6 @@ async function checkPorts({ run, settings }: Project): Promise<Seen | undefined>
   );
 }
 
-/** Finds types of handlers that their sources do not list and have not sent lately. */
 export async function checkTypes({
   pool,
   config,
@@ -175,7 +172,6 @@ export async function checkTypes({
   );
 }
 
-/** A type that a handler names and no source knows, with the known one nearest to it. */
 interface StrangeType {
   readonly sources: readonly string[];
   readonly type: string;
@@ -186,7 +182,6 @@ interface StrangeType {
  * The types of `on` that no source of the handler lists (by provider or options) or has sent.
  * Where one of the sources lists nothing, every type can be right, but for one that differs in two
  * characters at most from a type that has come.
- *
  * @internal
  */
 export function strangeTypes(

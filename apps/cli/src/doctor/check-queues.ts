@@ -70,7 +70,6 @@ interface Fault {
   readonly fix: string;
 }
 
-/** Redis keeps its jobs and has the replicas of the config, and jobs are signed. */
 async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
   const { redisUrl, queueKey } = on;
   if (redisUrl === undefined) return undefined;
@@ -146,7 +145,6 @@ async function checkPostgresQueue({ pool, redisUrl }: StoresChecked): Promise<Se
 /** Milliseconds that clocks may differ by; signatures and delays allow for much more. */
 const SKEW_MS_MAX = 5_000;
 
-/** This machine, Postgres, and Redis agree on the time. */
 async function checkClocks({ pool, redisUrl }: StoresChecked): Promise<Seen> {
   const postgresMs = async () => {
     const { rows } = await pool.query<{ ms: number }>(
@@ -234,7 +232,6 @@ async function checkEpochs({ ledger, queues }: StoresOpened): Promise<Seen> {
     : ok("the queues are those that were compared last");
 }
 
-/** The change of Postgres under a source's queue, and the number of lost events. */
 function changeText([source, change]: readonly [string, KeptChange]): string {
   const { kind, atMs, unnamed, fromMs, tillMs } = change;
   const found = `${source} (${kind}, found ${new Date(atMs).toISOString()})`;

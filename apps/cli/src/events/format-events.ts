@@ -41,7 +41,6 @@ export function formatList(events: readonly EventRow[], now: Date, to: Output): 
   return [head, ...blocks].join("\n");
 }
 
-/** Events that only their queues have; empty text without any. */
 export function formatQueued(queued: QueuedPage | null, now: Date): string {
   if (queued === null || queued.events.length === 0) return "";
   const rows = queued.events.map((row) => [
@@ -64,7 +63,6 @@ function nextAttempt({ status, next_attempt_at, last_error_code }: EventRow, now
   return `${last_error_code === "retry_later" ? "waits" : "in"} ${age(now, at)}`;
 }
 
-/** A status, or how it was completed, where no handler did it. */
 export function statusOf({ status, outcome }: EventRow): string {
   return outcome === null || outcome === "handled" ? status : outcome;
 }
@@ -107,7 +105,6 @@ export function formatDetail(detail: EventRecord, now: Date): string {
     .join("\n\n");
 }
 
-/** Attempts, steps, and operators' actions by their time; undefined where nothing happened. */
 function timelineSection({ attemptLog, acts, steps }: EventRecord): string | undefined {
   const entries = orderTimeline({ attempt_log: attemptLog, acts, steps });
   if (entries.length === 0) return undefined;
@@ -143,7 +140,6 @@ function actText({ actor, via, reason, run }: EventRecord["acts"][number]): stri
   return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
 }
 
-/** Stack and log of the last failed attempt, with the project's own code marked. */
 function failureSections(attemptLog: readonly Attempt[]): string[] {
   const last = attemptLog.findLast(({ stack, log }) => stack !== null || log !== null);
   if (last === undefined) return [];

@@ -7,7 +7,6 @@ export type Reply =
 
 const TIMEOUT_MS = 15_000;
 
-/** Posts to one URL over at most `connections` connections, which are kept open. */
 export function createPoster(url: URL, connections: number) {
   const isSecure = url.protocol === "https:";
   const options = { keepAlive: true, maxSockets: connections };

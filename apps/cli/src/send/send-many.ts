@@ -8,7 +8,6 @@ import { printable } from "../terminal-text.ts";
 /** Deliveries at once. */
 export const IN_FLIGHT = 20;
 
-/** Returns the exit code, as {@link sendMany} does. */
 export async function sendOne(
   deliver: () => Promise<Reply>,
   { heading, stdout }: { heading: string; stdout: Output },

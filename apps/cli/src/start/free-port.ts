@@ -6,11 +6,7 @@ const TRIES = 200;
 /** Taken, or kept for root. */
 const NOT_FREE: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"]);
 
-/**
- * Finds the first free port from `wanted` on that is not in `taken`, and adds it there.
- *
- * @throws `port_in_use` when 200 in a row are taken; `invalid_config` for another machine's host.
- */
+/** @throws `port_in_use` when 200 are taken; `invalid_config` for another machine's host */
 export async function freePort(wanted: number, host: string, taken: Set<number>): Promise<number> {
   for (let port = wanted; port < wanted + TRIES && port <= 65_535; port += 1) {
     if (taken.has(port)) continue;

@@ -16,9 +16,7 @@ export interface RunningProcess {
 }
 
 interface SupervisorHooks {
-  /** A process listens, for the first time or again. */
   onListening(process: RunningProcess): void;
-  /** A process died, and is started again after `waitMs`. */
   onRestart(name: string, reason: string, waitMs: number): void;
 }
 
@@ -37,7 +35,6 @@ export type Supervisor = ReturnType<typeof createSupervisor>;
 
 const TIMES: Times = { backoffFirstMs: 250, backoffMaxMs: 10_000, steadyMs: 10_000 };
 
-/** Keeps a set of processes alive, and ends them together. */
 export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
   const children = new Map<string, ReturnType<typeof superviseChild>>();
   const running = new Map<string, RunningProcess>();
@@ -68,7 +65,6 @@ export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
   };
 }
 
-/** Early deaths without an error after which a process that never ran well is given up. */
 const EARLY_DEATHS_MAX = 3;
 
 /**
@@ -200,7 +196,6 @@ function ended(child: ChildProcess): Promise<string> {
   });
 }
 
-/** A message of a role's process: its port, or the error of its start. */
 const messageSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("listening"), port: z.number() }),
   z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
