@@ -74,7 +74,6 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions) 
       server.on("error", onError);
       return got;
     },
-    /** Stops accepting, lets running requests finish, and cuts the rest. */
     close: async (): Promise<void> => {
       closing = true;
       await Promise.all([

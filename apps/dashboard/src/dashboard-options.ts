@@ -10,7 +10,6 @@ export interface DashboardOptions {
   readonly trustProxy?: number | readonly string[];
   /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
-  /** Default: the config's defaults. */
   readonly compare?: CompareOptions;
   /** Milliseconds for running requests. Default 5,000. */
   readonly shutdownTimeoutMs?: number;

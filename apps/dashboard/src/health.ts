@@ -17,7 +17,6 @@ interface Deps {
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
 }
 
-/** All parts are read at the same time. */
 const PART_MS = 1_000;
 /** For any number of pages. A page shows within 5 s that a server stopped. */
 const PING_TTL = { ttlMinMs: 500, timesTaken: 0 };

@@ -16,7 +16,6 @@ import { credentialsOf, listOf } from "./security/credentials.ts";
 /**
  * Resolves when it listens, which waits for Postgres; SIGTERM and SIGINT end the process. It shows
  * the ledger without Redis.
- *
  * @throws `invalid_config` (also for a host beyond loopback without credentials), `example_secret`,
  * `config_not_found`, `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`,
  * `migration_needed`, `redis_topology`, `queue_in_use`.

@@ -15,7 +15,6 @@ interface Deps {
   readonly queues: Queues;
 }
 
-/** Costly reads, whose results callers share. */
 export type Overviews = ReturnType<typeof createOverviews>;
 
 interface ActivityQuery extends ActivityOf {
@@ -76,7 +75,6 @@ interface MetricsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Counts of events by source and status, and of jobs by source and state, read when scraped. */
 export function registerMetrics(registry: Registry, { readStats, onError }: MetricsDeps): void {
   const readSources = async () => {
     try {

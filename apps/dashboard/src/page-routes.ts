@@ -5,18 +5,12 @@ import { pageFolder } from "@millrace/ledger-page";
 import express, { Router } from "express";
 import { PAGE_CSP, securityHeaders } from "./security/browser-security.ts";
 
-/** Each is served the same document. */
 const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];
-/** For programs and for other pages. */
 const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
 /** Seconds. An asset's name carries a hash of its content. */
 const FOR_EVER = 31_536_000;
 
-/**
- * The ledger's page and its assets, which hold no data and are served to anyone.
- *
- * @throws `internal` when the page was not built.
- */
+/** Serves the page to anyone: it holds no data. @throws `internal` when it was not built. */
 export function createPageRoutes(): Router {
   const document = readDocument();
   const router = Router();

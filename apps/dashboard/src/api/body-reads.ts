@@ -7,11 +7,7 @@ import { setNewest } from "../cache.ts";
 const READING_MS = 3_600_000;
 const READINGS_MAX = 10_000;
 
-/**
- * Adds an entry to the audit for each reader, event and hour.
- *
- * @throws `database_unavailable`: a body without an entry is not shown.
- */
+/** @throws `database_unavailable`: a body without an entry in the audit is not shown. */
 export function createBodyReads(ledger: Pick<Ledger, "audit">) {
   const readings = new Map<string, number>();
   return async ({ user, role, via }: Principal, event: EventKey): Promise<void> => {

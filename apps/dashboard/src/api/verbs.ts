@@ -64,11 +64,7 @@ export async function retryNamed(
 /** A retry and a give-up have fewer filters. */
 type BulkBody = ReadBodyOf<"post /replay">;
 
-/**
- * Starts a run, or counts its events in a dry run, under the name that `nameCount` gives.
- *
- * @throws `invalid_request`, `count_mismatch`, `unknown_source`
- */
+/** @throws `invalid_request`, `count_mismatch`, `unknown_source` */
 export async function runFiltered<Count>(
   operator: Operator,
   verb: Verb,

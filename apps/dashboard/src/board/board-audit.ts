@@ -64,7 +64,6 @@ async function intentOf(route: string, request: BullBoardRequest): Promise<Audit
   return { action, ...eventOf(job, { source, eventId: String(jobId) }) };
 }
 
-/** Reads the event from the job's data, or else from the request. */
 function eventOf(job: unknown, asked: EventLookup): EventLookup {
   try {
     const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;

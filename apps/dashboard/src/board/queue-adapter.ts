@@ -99,7 +99,6 @@ export class QueueAdapter extends BullMQAdapter {
   }
 }
 
-/** True for a key of another type, and for a job that is not JSON. */
 export function isUnreadable(error: unknown): boolean {
   // The error of a request's body has a status.
   if (error instanceof SyntaxError) return !("status" in error);

@@ -55,10 +55,7 @@ export function createAuthenticator(
   }
 
   return {
-    /**
-     * Returns undefined for a stranger.
-     * @throws `unauthorized` for a wrong token; `too_many_failures` after too many failures.
-     */
+    /** Undefined for a stranger. @throws `unauthorized` for a wrong token; `too_many_failures` */
     async identify(request: Request, response: Response): Promise<Principal | undefined> {
       if (credentials === undefined) return LOCAL;
       const text = BEARER.exec(request.headers.authorization ?? "")?.[1];

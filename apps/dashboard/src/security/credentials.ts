@@ -8,7 +8,6 @@ export interface Account {
   readonly role: Role;
 }
 
-/** The text that a program sends as `Authorization: Bearer ...`. */
 interface Token {
   readonly token: string;
   /** Who the program is, in the audit. */
@@ -34,7 +33,6 @@ const PREFIXES: readonly (readonly [Role, Prefix])[] = [
 
 /**
  * Returns undefined when no user and no token is set.
- *
  * @throws `invalid_config` when only one of a user and its password is set, when two are the same,
  * when a name is a user's and a program's, or when a token cannot be sent as one.
  */

@@ -24,7 +24,6 @@ const CLOSE_MS_MAX = 3_000;
 /** Kept while Postgres is away. */
 const UNWRITTEN_MAX = 200;
 
-/** Records sign-ins in the metrics, the log, and the audit. */
 export function createSignInRecord({ ledger, logger, registry, onError }: Deps) {
   const signIns = createCounter(registry);
   let gathered: GatheredFailures | undefined;
@@ -68,7 +67,6 @@ export function createSignInRecord({ ledger, logger, registry, onError }: Deps) 
       const late = () => new Error(`the audit did not take a sign-in within ${RECORD_MS_MAX} ms`);
       await withDeadline(recorded, RECORD_MS_MAX, late).catch(onError);
     },
-    /** Log and audit get one entry for all failures of a minute. */
     failed: (failure: SignInFailure, network: string): void => {
       signIns.inc({ result: failure });
       gathered ??= new GatheredFailures();
