@@ -1,4 +1,2 @@
-/**
- * The folder of the built page: `index.html`, and `assets/` whose names carry their content's hash.
- */
+/** The built page: `index.html`, and `assets/` whose names carry their content's hash. */
 export const pageFolder: URL = new URL("../dist/page/", import.meta.url);

@@ -84,7 +84,6 @@ export function countQuery(
   });
 }
 
-/** Without a generation the latest. */
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
   return queryOptions({
     queryKey: ["event", source, eventId, generation ?? "latest"],

@@ -28,11 +28,7 @@ type Options<Name extends OperationName> = {
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Name>, string>> });
 
-/**
- * Makes a call of the dashboard's API, by its name in the contract, and returns the answer.
- *
- * @throws ApiError; AbortError when the signal fired.
- */
+/** @throws ApiError; AbortError when the signal fired */
 export async function request<Name extends OperationName>(
   name: Name,
   options: Options<Name>,
@@ -45,11 +41,7 @@ export async function request<Name extends OperationName>(
   throw errorOf(response, answer);
 }
 
-/**
- * Makes a call that answers bytes.
- *
- * @throws as {@link request}
- */
+/** @throws as {@link request} */
 export async function requestBytes<Name extends OperationName>(
   name: Name,
   options: Options<Name>,

@@ -56,7 +56,6 @@ const LEFT: readonly Panel[] = [
 ];
 const RIGHT: readonly Panel[] = [Payload, Headers];
 
-/** A panel that fails leaves the others, and the ways to run the event again. */
 function Column({ panels, event }: { panels: readonly Panel[]; event: EventDetail }) {
   return (
     <div>

@@ -37,7 +37,6 @@ const COLUMNS: Column<QueuedRow>[] = [
   { id: "job", header: "Job", cell: ({ job_state }) => job_state },
 ];
 
-/** Events that no worker has recorded yet. */
 export function QueuedEvents({ queued }: { queued: QueuedPage | null }) {
   if (queued === null) {
     return <p className="quiet">No queue answers: events that only they have are not listed.</p>;

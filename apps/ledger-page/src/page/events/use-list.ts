@@ -25,12 +25,10 @@ export function useList() {
   };
   return {
     filter,
-    /** Undefined on the first page. */
     cursor,
     trail,
     order,
     sortBy: (sorted: Order) => void navigate({ search: searchOf(filter, sorted) }),
-    /** `replace` replaces the entry in the browser's history. */
     narrow: (change: Partial<Record<keyof ListFilter, string>>, replace = false) => {
       void navigate({ search: searchOf({ ...filter, ...change }, order) }, { replace });
     },

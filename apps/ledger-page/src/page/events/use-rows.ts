@@ -76,7 +76,6 @@ export function useSelection(rows: readonly EventRow[], list: string) {
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** The keys move the focus from link to link. */
 const links = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>(".list td.id a")];
 
 const focusedRow = (): number =>

@@ -18,7 +18,6 @@ const RANGES = {
 /** A worker counts every minute. */
 const BEHIND_MS = 5 * 60_000;
 
-/** Throughput and latency of the source and the type that the list shows. */
 export default function Activity({ filter: { source, type } }: { filter: ListFilter }) {
   const [range, setRange] = useState<ActivityRange>("1h");
   const { data, error, refetch } = useQuery(activityQuery({ source, type, range }));
@@ -68,7 +67,6 @@ export default function Activity({ filter: { source, type } }: { filter: ListFil
   );
 }
 
-/** The charts end where the counts end. */
 function CountedUntil({ at }: { at: string | null }) {
   if (at === null) return <p className="warn">Not counted yet. A worker counts every minute.</p>;
   if (Date.parse(at) > Date.now() - BEHIND_MS) return null;

@@ -9,7 +9,6 @@ export interface Order {
 
 export type NamedSource = readonly [name: string, of: SourceStats];
 
-/** The panel shows so many; more are folded. */
 const UNFOLDED_MAX = 8;
 
 /** Numbers begin with the largest; the same column again reverses. */

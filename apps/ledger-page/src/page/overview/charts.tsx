@@ -13,7 +13,6 @@ import {
 } from "recharts";
 import { formatCount } from "../parts/format.ts";
 
-/** Settled events as stacked bars, and recorded events as a line. */
 export function ThroughputChart({ activity }: { activity: Activity }) {
   const timeText = timeTextOf(activity.bucket_seconds);
   return (

@@ -13,7 +13,6 @@ const KEYS = [
   "until",
 ] as const;
 
-/** The API refuses values that are not valid. */
 export type ListFilter = { readonly [Key in (typeof KEYS)[number]]?: string };
 
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {

@@ -96,7 +96,6 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Renders anew when the result of `of` has changed. */
 function useNow<T extends string | number>(of: (nowMs: number) => T): T {
   return useSyncExternalStore(subscribe, () => of(nowMs));
 }
