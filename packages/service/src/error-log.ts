@@ -4,10 +4,8 @@ import type { Logger } from "./logger.ts";
 export type ErrorLog = (cause: string, error: unknown, line?: Record<string, string>) => void;
 
 /**
- * A dead server fails thousands of calls a second. The next line counts those left out
- * (`suppressed`).
- * @param options.intervalMs - milliseconds between two lines with the same cause; 1,000 by
- * default.
+ * A dead server fails thousands of calls a second, so each cause gets one line per `intervalMs`
+ * (1,000 by default). The next line counts those left out (`suppressed`).
  */
 export function createErrorLog(
   logger: Logger,

@@ -27,7 +27,6 @@ function positionOfImport(error: Error & { requireStack?: readonly string[] }): 
   return after === undefined ? importer : `${importer}:${before.split("\n").length}`;
 }
 
-/** The position that a line of a stack names, if it is in the user's own code. */
 function positionIn(line: string): readonly string[] {
   const [, url = ""] = /^(?:\s+at .*?\(?)?((?:file:\/\/)?\/[^()]*:\d+)\)?$/.exec(line) ?? [];
   const position = url.replace(/^file:\/\//, "");

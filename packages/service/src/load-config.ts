@@ -40,14 +40,12 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   return { config, path: absolute, directory: dirname(absolute) };
 }
 
-/** The parts of a provider; `Provider` says what each of them is. */
 const PROVIDER_PARTS = {
   ...{ name: "string", methods: "list", bodyBytesMax: "number", keptHeaders: "list" },
   ...{ idIsSigned: "boolean", createVerifier: "function", identify: "function" },
   ...{ generateSecret: "function", sampleTypes: "list", sample: "function", sign: "function" },
 } satisfies Partial<Record<keyof Provider, string>>;
 
-/** Each part that a provider of the user's own lacks. */
 function missingParts(exported: unknown): string[] {
   const { sources } = (exported ?? {}) as { readonly sources?: unknown };
   return Object.entries((sources ?? {}) as Partial<Config["sources"]>).flatMap(([name, source]) => {

@@ -77,7 +77,6 @@ export function createLogWriter(onLost: (count: number) => void, sink: LogSink =
   }
 
   return {
-    /** Takes a line, which is written soon, or lost when too many wait. */
     write(line: string): void {
       const bytes = Buffer.byteLength(line);
       if (waitingBytes + bytes > BYTES_MAX) {

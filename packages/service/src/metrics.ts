@@ -8,7 +8,6 @@ export function createRegistry(labels: { role: string; process?: string }): Regi
   return registry;
 }
 
-/** Makes metrics and adds them to a registry. */
 export function metricsOf(registry: Registry) {
   const registers = [registry];
   return {
@@ -16,7 +15,6 @@ export function metricsOf(registry: Registry) {
       new Counter({ name, help, labelNames, registers }),
     gauge: <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
       new Gauge({ name, help, labelNames, registers }),
-    /** A gauge that `read` sets when it is scraped. */
     scraped: <Label extends string>(
       name: string,
       help: string,

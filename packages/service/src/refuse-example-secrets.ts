@@ -2,7 +2,6 @@ import { isLoopback, MillraceError, readUrl, secretVariable } from "@millrace/co
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The environment and secrets of a process that starts. */
 interface ExampleCheck {
   readonly env: Variables;
   readonly host: string;
