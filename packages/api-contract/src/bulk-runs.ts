@@ -77,7 +77,6 @@ const retriedNamed = z.strictObject({
   dryRun: z.literal(false),
   events: z.array(retriedEvent).describe("Of a call that named its events: one each."),
 });
-/** A run, one answer for each named event, or the count of a dry run. */
 export const retriedMany = z.union([
   startedRun,
   retriedNamed,

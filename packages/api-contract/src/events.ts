@@ -108,7 +108,6 @@ const conflict = z.strictObject({
   first_seen_at: instant(),
   last_seen_at: instant(),
 });
-/** Deliveries of an event with one other body. */
 export type Conflict = Wire<typeof conflict>;
 
 const delivery = z.strictObject({
@@ -139,7 +138,6 @@ const generation = eventRow.pick({
   processed_at: true,
   last_error: true,
 });
-/** The event as received, or one replay of it. */
 export type Generation = Wire<typeof generation>;
 
 const emittedEvent = eventRow.pick({

@@ -132,7 +132,6 @@ export const errorStateBody = z.strictObject({
 const rate = z.number().min(0.01).max(1_000_000);
 
 const bulk = {
-  /** The newest events alone. */
   limit: z.int().min(1).max(1_000_000_000).optional(),
   /** Must be true where there is no filter. */
   all: z.boolean().optional(),
@@ -194,11 +193,7 @@ export const signInBody = z.strictObject({
   password: z.string().min(1).max(1_024),
 });
 
-/**
- * Reads the query or the body of a call.
- *
- * @throws `invalid_request` with every problem and its key.
- */
+/** @throws `invalid_request` with every problem and its key */
 export function readRequest<Schema extends z.ZodType>(
   schema: Schema,
   given: unknown,

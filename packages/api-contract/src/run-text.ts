@@ -9,7 +9,6 @@ export const VERB_WORDS = {
   give_up: { verb: "give up", done: "given up", field: "given_up" },
 } as const satisfies Record<BulkVerb, unknown>;
 
-/** The reason that an event was skipped, in words for one event and for many. */
 export const REASON_WORDS = {
   not_failed: "already completed, or queued again",
   not_settled: "pending: running or about to run",

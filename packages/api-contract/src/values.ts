@@ -17,7 +17,6 @@ export const text = (about?: string) => described(z.string(), about);
 
 export const count = (about?: string) => described(z.int().min(0), about);
 
-/** ISO 8601 in UTC. */
 export const instant = (about?: string) => described(z.iso.datetime(), about);
 
 /** To a client any text: a later version may have other codes. */
