@@ -21,9 +21,7 @@ export function createIngressServer(deps: {
   adapter: NodeAdapter;
   app: RequestListener;
   limits: IngressConfig;
-  /** Called for each connection that was closed because `connectionsMax` was reached. */
   onDrop: () => void;
-  /** Called when idle connections are closed for the sake of new ones. */
   onIdleClosed?: () => void;
 }): Server {
   const { adapter, app, limits } = deps;

@@ -19,7 +19,6 @@ import { shareMetrics } from "./shared-metrics.ts";
  * Runs an ingress in this process. Resolves when it listens, also while Redis or Postgres is
  * unavailable: then events go to the other one, and are answered with 503 without one. SIGTERM and
  * SIGINT end the process. It can be one of several that listen on one port, in a cluster of Node.
- *
  * @throws `invalid_config`, `config_not_found`, `missing_secret`, `example_secret`, `port_in_use`,
  * `redis_evicts`, `redis_volatile`, `queue_key_missing`, `postgres_too_old`,
  * `unsupported_isolation`, `missing_rights`, `migration_needed`.

@@ -9,7 +9,6 @@ const REJECTION_INTERVAL_MS = 10_000;
 interface Deps {
   readonly registry: Registry;
   readonly logger: Logger;
-  /** Called with each notice after it was counted and logged. */
   readonly next?: Notify | undefined;
 }
 
