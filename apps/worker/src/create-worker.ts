@@ -30,7 +30,6 @@ type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "on
 /** Milliseconds that a stopping worker takes to enqueue emitted events. */
 const EMITTED_CLOSE_MS = 2_000;
 
-/** Takes jobs from every source's queue and processes their events, until it is closed. */
 export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
   const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
   const { mayShare, projectDir, secrets } = deps;

@@ -98,7 +98,6 @@ const SEEN_WHOLE: ReadonlySet<string> = new Set([
   "unreadable_job",
 ]);
 
-/** One line for each pass that found anything, with a few examples. */
 function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
   switch (notice.kind) {
     case "queue_changed":

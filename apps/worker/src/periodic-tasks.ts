@@ -79,7 +79,6 @@ function clamp(value: number, { min, max }: { min: number; max: number }): numbe
 }
 
 interface Task {
-  /** Stops as soon as it can when the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<unknown>;
   /** Milliseconds between the end of one run and the next. */
   readonly everyMs: number;

@@ -17,7 +17,6 @@ export interface WorkerParts {
   readonly logError: ErrorLog;
   /** True lets first attempts of events share a transaction. */
   readonly groups: boolean;
-  /** Absolute path of the folder for archives, if there is one. */
   readonly archiveDir: string | undefined;
   readonly projectDir?: string;
   readonly secrets?: readonly string[];
@@ -67,7 +66,6 @@ export async function startWorker(parts: WorkerParts) {
     get leading() {
       return reconciler.leading;
     },
-    /** Stops taking jobs, gives running events their time, then ends tasks and queues. Bounded. */
     close: async (): Promise<void> => {
       await Promise.all([worker.close(), reconciler.close()]);
       await stores.releaseQueues();

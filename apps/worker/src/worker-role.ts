@@ -28,7 +28,6 @@ export type WorkerRole = ReturnType<typeof createWorkerRole>;
 
 const STATUS_CLOSE_MS = 1_000;
 
-/** The names of the servers in `/readyz`. */
 const SERVERS = { ledger: "Postgres", queue: "the queue" };
 
 /** A worker process: its status server from the first moment on, and its work. */
