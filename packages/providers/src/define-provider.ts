@@ -118,7 +118,15 @@ function createProvider<DataField extends string>(
     keptHeaders: parts.keptHeaders ?? ["content-type", ...headersOf(id), ...headersOf(type)],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),
-    ...optional("repeatsDays", "attemptFields", "idPrefix", "secretPrefix", "types", "dataField", "inflate"),
+    ...optional(
+      "repeatsDays",
+      "attemptFields",
+      "idPrefix",
+      "secretPrefix",
+      "types",
+      "dataField",
+      "inflate",
+    ),
     ...(answer !== undefined && typeof answer !== "function" && { answers: answersOf(answer) }),
     createVerifier: (secrets, options) => createVerifier(parts, scheme, secrets, options),
     identify: createIdentify({
