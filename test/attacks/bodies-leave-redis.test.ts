@@ -9,8 +9,6 @@ import { redisText, withRedis } from "../support/redis-client.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-// Somebody reads Redis: what is in it of events that have long run?
-
 const SECRET_WORDS = "card number 4242";
 const KEEP_MS = 2_000;
 // A job, not the list of what happened to it.
@@ -58,7 +56,6 @@ onOneBackend("bodies of completed events", (prepare, backend) => {
     await stack.pipeline.startInProcess("worker");
     await untilCompleted(ids);
     const completedAt = Date.now();
-    // On Postgres the ledger has the body alone.
     if (backend === "redis") expect(await everythingQueued()).toContain(SECRET_WORDS);
     await until(async () => (await counts())?.completed === 0, { withinMs: KEEP_MS + LATE_MS });
     expect(Date.now() - completedAt).toBeGreaterThan(KEEP_MS / 2);
@@ -77,7 +74,6 @@ onOneBackend("bodies of completed events", (prepare, backend) => {
     await untilCompleted(ids);
     expect(most).toBe(0);
     expect(await everythingQueued()).not.toMatch(LEFT);
-    // The ledger still knows a redelivery.
     await post(stack.ingress.url, { ...EVENT, id: "evt_0" });
     await until(async () => (await counts())?.active === 0);
     expect(await eventOf(stack.pipeline.database, "evt_0")).toMatchObject({ attempts: 1 });

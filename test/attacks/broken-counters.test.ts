@@ -8,8 +8,6 @@ import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { startJobForger } from "./job-forger.ts";
 
-// Somebody who can write to Redis writes words where BullMQ counts a job's runs and attempts.
-
 const BROKEN = ["x", "", "1.5", "9223372036854775807"];
 
 const handled: string[] = [];

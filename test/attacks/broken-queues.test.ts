@@ -38,21 +38,18 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
       return found?.examples.some(({ job_id }) => job_id === jobId);
     });
 
-  test.each(KEYS)(
-    "%s: events of another source run, and lost ones are found and enqueued",
-    async (key) => {
-      const broken = `bull:millrace-acme:${key}`;
-      await redis((client) => client.set(broken, "of another type"));
-      await post(stack.ingress.url, { id: `evt_${key}_1`, type: "a.b", source: "patient" });
-      await completed(`evt_${key}_1`);
-      const lost = anEvent({ source: "patient", eventId: `evt_${key}_2` });
-      await createLedger({ pool: stack.pipeline.database }).intake.accept([lost]);
-      await completed(`evt_${key}_2`);
-      if (key === "failed" || key === "completed") await shown(key);
-      await readDisagreement(stack.dashboard, "unreadable_job");
-      await redis((client) => client.del(broken));
-    },
-  );
+  test.each(KEYS)("%s: events of another source run, and lost ones are enqueued", async (key) => {
+    const broken = `bull:millrace-acme:${key}`;
+    await redis((client) => client.set(broken, "of another type"));
+    await post(stack.ingress.url, { id: `evt_${key}_1`, type: "a.b", source: "patient" });
+    await completed(`evt_${key}_1`);
+    const lost = anEvent({ source: "patient", eventId: `evt_${key}_2` });
+    await createLedger({ pool: stack.pipeline.database }).intake.accept([lost]);
+    await completed(`evt_${key}_2`);
+    if (key === "failed" || key === "completed") await shown(key);
+    await readDisagreement(stack.dashboard, "unreadable_job");
+    await redis((client) => client.del(broken));
+  });
 
   async function onBoard() {
     const answer = await fetch(
@@ -71,23 +68,20 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
     return { acme: named("acme"), patient: named("patient") };
   }
 
-  test.each(BOARD_KEYS)(
-    "%s: bull-board lists all queues, and says which it cannot read",
-    async (key) => {
-      const type = `bull:millrace-acme:${key}`;
-      await redis((client) => client.rename(type, "kept").catch(() => {}));
-      expect((await onBoard()).acme?.description).toBeUndefined();
-      await redis((client) => client.set(type, "of another type"));
-      const { acme, patient } = await onBoard();
-      if (key !== "paused") expect(acme?.description).toContain("Not all of this queue is shown");
-      expect(patient?.description).toBeUndefined();
-      expect(patient?.counts["completed"]).toBeGreaterThan(0);
-      await redis(async (client) => {
-        await client.del(type);
-        await client.rename("kept", type).catch(() => {});
-      });
-    },
-  );
+  test.each(BOARD_KEYS)("%s: bull-board lists all queues, and what it cannot read", async (key) => {
+    const type = `bull:millrace-acme:${key}`;
+    await redis((client) => client.rename(type, "kept").catch(() => {}));
+    expect((await onBoard()).acme?.description).toBeUndefined();
+    await redis((client) => client.set(type, "of another type"));
+    const { acme, patient } = await onBoard();
+    if (key !== "paused") expect(acme?.description).toContain("Not all of this queue is shown");
+    expect(patient?.description).toBeUndefined();
+    expect(patient?.counts["completed"]).toBeGreaterThan(0);
+    await redis(async (client) => {
+      await client.del(type);
+      await client.rename("kept", type).catch(() => {});
+    });
+  });
 
   test.each<[string, object | undefined]>([
     ["of another type", undefined],

@@ -9,8 +9,6 @@ import { until } from "../support/until.ts";
 import { LEFT_BEHIND } from "./left-behind.ts";
 import { send, settle, SQL_CONFIG } from "./sql-handler.ts";
 
-// M4: what one event leaves on its connection went from event to event.
-
 const effects = pgTable("effects", { event_id: text(), source: text(), attempt: integer() });
 const OWN_EFFECTS = "create temp table effects (event_id text, source text, attempt int)";
 
@@ -22,7 +20,6 @@ const config = {
       await tx.insert(effects).values({ event_id: id, source, attempt });
     }),
   ],
-  // One event after the other, on one connection.
   worker: { concurrency: 1 },
 };
 

@@ -7,8 +7,6 @@ import { until } from "../support/until.ts";
 import { startAttackers, type Attack } from "./attackers.ts";
 import { compare, deliverGood, type Delivered } from "./good-deliveries.ts";
 
-// A stranger opens more connections than the ingress may have, and delivers nothing on any of them.
-
 const CONNECTIONS_MAX = 300;
 const DELIVERIES = 200;
 

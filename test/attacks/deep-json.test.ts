@@ -6,8 +6,6 @@ import { post, startStack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 
-// A sender's own body, signed and within its size, is nested 500,000 levels deep.
-
 const LEVELS = 500_000;
 const ID = "evt_deep_1";
 

@@ -4,8 +4,6 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
-// Somebody deploys the compose file with the secrets that it was shown with: everybody knows them.
-
 const INFRA = fileURLToPath(new URL("../../infra/env/", import.meta.url));
 
 async function example(file: string): Promise<Record<string, string>> {

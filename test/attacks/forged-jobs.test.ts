@@ -119,7 +119,6 @@ describeOnRedis("jobs that were written into Redis by hand", () => {
     expect(handledOf("edited_row")).toMatchObject([{ type: "charge.refunded" }]);
     expect(handledOf("edited_row")[0]?.body).not.toContain("forged");
     expect(await forger.rowsOf("edited_row")).toMatchObject([{ type: "charge.refunded" }]);
-    // What nobody signed is no conflicting delivery either.
     expect(await conflictsOf("edited_row")).toBe(0);
   });
 

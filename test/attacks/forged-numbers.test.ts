@@ -16,8 +16,6 @@ import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 import { readDisagreement } from "./disagreements.ts";
 
-// Somebody who can write to the queue writes jobs whose numbers no column holds, or that cannot be read at all.
-
 const SECRET_WORDS = "nobody may see these words";
 const DAY_MS = 86_400_000;
 

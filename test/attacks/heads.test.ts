@@ -6,8 +6,6 @@ import { openForAll } from "../support/open-for.ts";
 import { SECRETS, startStack } from "../support/pipeline.ts";
 import { headOf } from "./attackers.ts";
 
-// A stranger sends heads that say more than one thing, more than they may, or that ask before they send.
-
 const HEAD_BYTES_MAX = 16_384;
 
 const stack = openForAll(() => startStack(onPostgres, { worker: false }));

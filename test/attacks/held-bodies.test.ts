@@ -31,7 +31,6 @@ describeOnRedis("bodies that are held back or cut up, at an ingress with its def
   beforeAll(async () => {
     ingress = await stack.pipeline.start("ingress");
     port = Number(new URL(ingress.url).port);
-    // Warm, and then measured.
     await deliverGood(port, DELIVERIES);
     quiet = await deliverGood(port, DELIVERIES);
   });

@@ -92,32 +92,28 @@ function story(onRedis: boolean): void {
     await servers?.stop();
   });
 
-  test.each(["fast", "safe"])(
-    "events of the source %s are received and handled once",
-    async (source) => {
-      const ids = Array.from({ length: 5 }, (_, index) => `evt_${source}_${index}`);
-      for (const id of ids) {
-        expect((await deliver(ingress, source, { id, type: TYPE })).status).toBe(202);
-      }
-      for (const id of ids) await untilRow(id, { status: "completed", effects: 1 });
-      const again = await deliver(ingress, source, { id: ids[0], type: TYPE });
-      expect(again.status).toBe(200);
-      // Another body under the id is noted.
-      await deliver(ingress, source, { id: ids[0], type: TYPE, other: true });
-      await until(async () => {
-        const { rows } = await pipeline.database.query(
-          "select 1 from millrace.conflicts where event_id = $1",
-          [ids[0]],
-        );
-        return rows.length > 0;
-      });
-      // Both repeats are counted by the ingress's own login, and shown by the dashboard's.
-      await until(async () => {
-        const answer = await fetch(`${dashboard.url}/api/events/${source}/${ids[0]}?body=false`);
-        return ((await answer.json()) as { deliveries: { total: number } }).deliveries.total === 3;
-      });
-    },
-  );
+  test.each(["fast", "safe"])("events of %s are received and handled once", async (source) => {
+    const ids = Array.from({ length: 5 }, (_, index) => `evt_${source}_${index}`);
+    for (const id of ids) {
+      expect((await deliver(ingress, source, { id, type: TYPE })).status).toBe(202);
+    }
+    for (const id of ids) await untilRow(id, { status: "completed", effects: 1 });
+    const again = await deliver(ingress, source, { id: ids[0], type: TYPE });
+    expect(again.status).toBe(200);
+    await deliver(ingress, source, { id: ids[0], type: TYPE, other: true });
+    await until(async () => {
+      const { rows } = await pipeline.database.query(
+        "select 1 from millrace.conflicts where event_id = $1",
+        [ids[0]],
+      );
+      return rows.length > 0;
+    });
+    // Both repeats are counted by the ingress's own login, and shown by the dashboard's.
+    await until(async () => {
+      const answer = await fetch(`${dashboard.url}/api/events/${source}/${ids[0]}?body=false`);
+      return ((await answer.json()) as { deliveries: { total: number } }).deliveries.total === 3;
+    });
+  });
 
   test("a failed event is retried: by its sender, from the dashboard, and by the command", async () => {
     const ways: Record<string, (id: string) => Promise<unknown>> = {

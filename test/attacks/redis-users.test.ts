@@ -3,8 +3,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { redisUrlOf, startGuardedRedis } from "../support/least-privilege.ts";
 import { describeOnRedis, type TestRedis } from "../support/redis.ts";
 
-// What the users of infra/redis/users.acl may not. What they may is shown by the story in least-privilege.test.ts.
-
 const REFUSED_BY_REDIS = /NOPERM|not allowed|The user executing the script/;
 
 const DANGEROUS = [
@@ -49,13 +47,10 @@ describeOnRedis("a role that has its own user in Redis", () => {
     return said;
   }
 
-  test.each(USERS)(
-    "the %s gives no command about the server, or about other keys",
-    async (user) => {
-      const said = await answersTo(user, DANGEROUS);
-      expect(DANGEROUS.filter((_, index) => !REFUSED_BY_REDIS.test(said[index] ?? ""))).toEqual([]);
-    },
-  );
+  test.each(USERS)("the %s gives no command about the server or other keys", async (user) => {
+    const said = await answersTo(user, DANGEROUS);
+    expect(DANGEROUS.filter((_, index) => !REFUSED_BY_REDIS.test(said[index] ?? ""))).toEqual([]);
+  });
 
   test("the ingress has no command that deletes a key or takes a waiting job", async () => {
     const said = await answersTo("ingress", TAKES_AWAY);

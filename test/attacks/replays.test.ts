@@ -10,9 +10,6 @@ import { startStack } from "../support/pipeline.ts";
 import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-// What can be done with one captured delivery of a sender that does not sign its ids: it comes again, under ids,
-// types, and shops that an attacker makes up, and in other bytes where the signature covers the fields of a form.
-
 const CONFIG = fileURLToPath(new URL("../fixtures/replays/millrace.config.ts", import.meta.url));
 const SECRET = "0123456789abcdef0123456789abcdef";
 type Source = "github" | "safe" | "mirror" | "shopify" | "gitlab" | "twilio";

@@ -9,8 +9,6 @@ import { openForAll } from "../support/open-for.ts";
 import { startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
-// A stranger asks which sources there are.
-
 const NOW = Math.floor(Date.now() / 1_000);
 const HEX = "ab".repeat(32);
 const BASE64 = Buffer.from(HEX, "hex").toString("base64");

@@ -63,25 +63,21 @@ export function edge(tests: LineTests, target: () => Target): void {
     const request = withHeader(stripe(stripeBody("expect_1")), "expect", "the-worst");
     expect(await target().refusal(request)).toBe("417 expectation_failed");
   });
-  tests.proves(
-    51,
-    "a request that came whole is taken, whatever bytes come behind it",
-    async () => {
-      const request = stripe(stripeBody("rest_1"));
-      await target().deliver(request, "rest_1");
-      for (const rest of ["\0", "x", "GET / HTTP/9.9\r\n\r\n"]) {
-        for (const close of [true, false]) {
-          const draft = toDraft(request);
-          if (close) draft.headers.push(["connection", "close"]);
-          draft.framing = { kind: "chunked", sizes: [7] };
-          const connection = await target().open();
-          connection.write(Buffer.concat([write(draft), Buffer.from(rest)]));
-          expect(await connection.statuses(1)).toEqual([200]);
-          await until(() => connection.isFinished, { what: "the connection ended" });
-        }
+  tests.proves(51, "a request that came whole is taken, whatever comes behind it", async () => {
+    const request = stripe(stripeBody("rest_1"));
+    await target().deliver(request, "rest_1");
+    for (const rest of ["\0", "x", "GET / HTTP/9.9\r\n\r\n"]) {
+      for (const close of [true, false]) {
+        const draft = toDraft(request);
+        if (close) draft.headers.push(["connection", "close"]);
+        draft.framing = { kind: "chunked", sizes: [7] };
+        const connection = await target().open();
+        connection.write(Buffer.concat([write(draft), Buffer.from(rest)]));
+        expect(await connection.statuses(1)).toEqual([200]);
+        await until(() => connection.isFinished, { what: "the connection ended" });
       }
-    },
-  );
+    }
+  });
   tests.proves(51, "HTTP/1.1 without a Host is answered 400", async () => {
     const bytes = toBytes(stripe(stripeBody("no_host_1"))).toString("latin1");
     const request = Buffer.from(bytes.replace("host: localhost\r\n", ""), "latin1");
@@ -113,27 +109,23 @@ export function edge(tests: LineTests, target: () => Target): void {
     expect(target().ingress.output()).not.toContain(SPOOFED);
   });
 
-  tests.proves(
-    54,
-    "connections beyond the bound are closed, and those within it served",
-    async () => {
-      const bound = 40;
-      const over = { TEST_CONNECTIONS_MAX: String(bound) };
-      const crowded = await target().pipeline.start("ingress", over);
-      const port = Number(new URL(crowded.url).port);
-      const idle = await Promise.all(Array.from({ length: bound + 60 }, () => connect(port)));
-      try {
-        const open = () => idle.filter((connection) => !connection.isFinished);
-        await until(() => open().length <= bound, { what: "the rest closed" });
-        const [kept] = open();
-        kept?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
-        expect(await kept?.statuses(1)).toEqual([401]);
-      } finally {
-        for (const connection of idle) connection.abort();
-      }
-      expect(await crowded.end("SIGTERM")).toBe(0);
-    },
-  );
+  tests.proves(54, "connections beyond the bound are closed, and the others served", async () => {
+    const bound = 40;
+    const over = { TEST_CONNECTIONS_MAX: String(bound) };
+    const crowded = await target().pipeline.start("ingress", over);
+    const port = Number(new URL(crowded.url).port);
+    const idle = await Promise.all(Array.from({ length: bound + 60 }, () => connect(port)));
+    try {
+      const open = () => idle.filter((connection) => !connection.isFinished);
+      await until(() => open().length <= bound, { what: "the rest closed" });
+      const [kept] = open();
+      kept?.write(toBytes({ ...plain("a", "{}"), path: "/webhooks/nobody" }));
+      expect(await kept?.statuses(1)).toEqual([401]);
+    } finally {
+      for (const connection of idle) connection.abort();
+    }
+    expect(await crowded.end("SIGTERM")).toBe(0);
+  });
 
   tests.proves(54, "two thousand idle connections hold nobody up, and are ended", async () => {
     const idle: RawConnection[] = [];

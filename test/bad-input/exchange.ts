@@ -11,7 +11,6 @@ const ANSWER_TIMEOUT_MS = 20_000;
 
 /**
  * Sends bytes over a connection of their own and gives the first final answer.
- *
  * @throws when the connection ends or breaks without one.
  */
 export function exchange(port: number, bytes: Uint8Array): Promise<Reply> {

@@ -16,20 +16,16 @@ export function handlers(tests: LineTests, target: () => Target): void {
   const of = (id: string, type: string) => stripe(stripeBody(id, { type, card: BODY_CANARY }));
 
   for (const [name, shown] of THROWS) {
-    tests.proves(
-      57,
-      `a handler that throws (${name}) has failed its event, in few words`,
-      async () => {
-        const { status, last_error: error } = await target().take(
-          of(`throws_${name}`, `test.throws_${name}`),
-          `throws_${name}`,
-        );
-        expect([status, error]).toEqual(["failed", expect.stringMatching(shown)]);
-        expect(Buffer.byteLength(error ?? "")).toBeLessThanOrEqual(ERROR_BYTES_MAX);
-        expect(error).not.toContain(BODY_CANARY);
-        expect(await target().effectsOf("stripe", `throws_${name}`)).toBe(0);
-      },
-    );
+    tests.proves(57, `a handler that throws (${name}) has failed its event`, async () => {
+      const { status, last_error: error } = await target().take(
+        of(`throws_${name}`, `test.throws_${name}`),
+        `throws_${name}`,
+      );
+      expect([status, error]).toEqual(["failed", expect.stringMatching(shown)]);
+      expect(Buffer.byteLength(error ?? "")).toBeLessThanOrEqual(ERROR_BYTES_MAX);
+      expect(error).not.toContain(BODY_CANARY);
+      expect(await target().effectsOf("stripe", `throws_${name}`)).toBe(0);
+    });
   }
   tests.proves(57, "no line of the worker's log is longer than an error may be", async () => {
     const lines = target().worker.output().split("\n");

@@ -4,24 +4,12 @@ import type { Line, LineTests } from "./lines.ts";
 import { github, plain, standard, stripe, stripeBody } from "./senders.ts";
 import type { Target } from "./target.ts";
 
-const REFUSED: readonly (readonly [Line, string, string | undefined])[] = [
-  [40, "an empty text", '""'],
-  [40, "nothing", undefined],
+const REFUSED: readonly (readonly [Line, string, string])[] = [
   [40, "null", "null"],
-  [40, "true", "true"],
-  [40, "a list", "[1]"],
-  [40, "an object", '{"a":1}'],
-  [40, "a fraction", "1.5"],
-  [40, "a number beyond a double", "1e400"],
   [43, "1,025 bytes", `"${"x".repeat(1_025)}"`],
-  [43, "342 letters of three bytes", `"${"€".repeat(342)}"`],
-  [43, "a NUL", '"a\\u0000b"'],
-  [43, "half a surrogate pair", '"a\\ud800"'],
-  [44, "half a pair alone", '"\\udc00"'],
   [45, "a path with a NUL", '"../\\u0000"'],
 ];
 
-// BullMQ's own names, and what it reads in its own way.
 const KEYS =
   "meta wait id events marker active delayed completed failed stalled prioritized paused limiter pc repeat stalled-check waiting-children metrics:completed metrics:failed de:x:y metrics:completed:data".split(
     " ",
@@ -48,7 +36,7 @@ const CONFLICTS = 'millrace_conflicts_total{source="stripe"';
 export function identities(tests: LineTests, target: () => Target): void {
   for (const [line, title, id] of REFUSED) {
     tests.proves(line, `an id that is ${title} is answered 400`, async () => {
-      const body = `{"type":"test.effect"${id === undefined ? "" : `,"id":${id}`}}`;
+      const body = `{"type":"test.effect","id":${id}}`;
       expect(await target().refusal(stripe(body))).toBe("400 invalid_event_id");
     });
   }
@@ -91,17 +79,13 @@ export function identities(tests: LineTests, target: () => Target): void {
     expect(await target().effectsOf("a", "b-c1")).toBe(1);
   });
 
-  tests.proves(
-    48,
-    "of two bodies under one id the first is kept, and the conflict counted",
-    async () => {
-      await target().take(stripe(stripeBody("conflict_1", { n: 1 })), "conflict_1");
-      const other = stripe(stripeBody("conflict_1", { n: 2 }));
-      const before = await target().metric(CONFLICTS);
-      expect((await target().ask(other)).status).toBe(200);
-      expect(await target().payloadOf("stripe", "conflict_1")).toMatchObject({ n: 1 });
-      expect(await target().effectsOf("stripe", "conflict_1")).toBe(1);
-      await until(async () => (await target().metric(CONFLICTS)) === before + 1);
-    },
-  );
+  tests.proves(48, "of two bodies under one id the first is kept, the other counted", async () => {
+    await target().take(stripe(stripeBody("conflict_1", { n: 1 })), "conflict_1");
+    const other = stripe(stripeBody("conflict_1", { n: 2 }));
+    const before = await target().metric(CONFLICTS);
+    expect((await target().ask(other)).status).toBe(200);
+    expect(await target().payloadOf("stripe", "conflict_1")).toMatchObject({ n: 1 });
+    expect(await target().effectsOf("stripe", "conflict_1")).toBe(1);
+    await until(async () => (await target().metric(CONFLICTS)) === before + 1);
+  });
 }

@@ -14,19 +14,12 @@ const HUB_SIGNATURES: readonly (readonly [Line, string, (digits: string) => read
     [1, "no signature header", () => []],
     [2, "an empty signature", () => [""]],
     [3, "63 digits", (digits) => [`sha256=${digits.slice(1)}`]],
-    [3, "10,000 digits", (digits) => [`sha256=${digits.repeat(157).slice(0, 10_000)}`]],
     [4, "64 letters that are no digits", () => [`sha256=${"z".repeat(64)}`]],
     [5, "digits with their highest bit set", (digits) => [`sha256=${raised(digits)}`]],
     [6, "a right beginning", (digits) => [`sha256=${digits.slice(0, 32)}`]],
     [9, "good, then bad", (digits) => [`sha256=${digits}`, `sha256=${"0".repeat(64)}`]],
-    [9, "bad, then good", (digits) => [`sha256=${"0".repeat(64)}`, `sha256=${digits}`]],
     [11, "the scheme sha1", (digits) => [`sha1=${digits}`]],
   ];
-
-const LISTS: readonly (readonly [Line, string, (signature: string) => string])[] = [
-  [8, "base64 with garbage behind", (signature) => `${signature}AAAA`],
-  [10, "300 signatures before the good one", (signature) => `${bad(300)}${signature}`],
-];
 
 export function signatures(tests: LineTests, target: () => Target): void {
   for (const [line, title, change] of HUB_SIGNATURES) {
@@ -37,13 +30,11 @@ export function signatures(tests: LineTests, target: () => Target): void {
       expect(await target().refusal(request)).toBe("401 invalid_signature");
     });
   }
-  for (const [line, title, change] of LISTS) {
-    tests.proves(line, `${title} is answered 401`, async () => {
-      const good = standard(`bad_${line}`, "{}");
-      const request = withHeader(good, WEBHOOK, change(headerOf(good, WEBHOOK)));
-      expect(await target().refusal(request)).toBe("401 invalid_signature");
-    });
-  }
+  tests.proves(8, "base64 with garbage behind is answered 401", async () => {
+    const good = standard("bad_8", "{}");
+    const request = withHeader(good, WEBHOOK, `${headerOf(good, WEBHOOK)}AAAA`);
+    expect(await target().refusal(request)).toBe("401 invalid_signature");
+  });
 
   tests.proves(7, "hexadecimal digits in upper case are accepted", async () => {
     const good = github("upper_case_1", BODY);
@@ -96,19 +87,13 @@ export function signatures(tests: LineTests, target: () => Target): void {
 }
 
 function emptySecrets(tests: LineTests, target: () => Target): void {
-  for (const [title, secret] of [
-    ["that is not set", ""],
-    ["of nothing but its prefix", "whsec_"],
-    ["of blanks", "   "],
-  ] as const) {
-    tests.proves(12, `an ingress with a secret ${title} does not start`, async () => {
-      const start = target().pipeline.startInProcess("ingress", { GITHUB_WEBHOOK_SECRET: secret });
-      await expect(start).rejects.toMatchObject({
-        code: "missing_secret",
-        message: expect.stringContaining("GITHUB_WEBHOOK_SECRET"),
-      });
+  tests.proves(12, "an ingress whose secret is not set does not start", async () => {
+    const start = target().pipeline.startInProcess("ingress", { GITHUB_WEBHOOK_SECRET: "" });
+    await expect(start).rejects.toMatchObject({
+      code: "missing_secret",
+      message: expect.stringContaining("GITHUB_WEBHOOK_SECRET"),
     });
-  }
+  });
   tests.proves(12, "what is signed with an empty key is answered 401", async () => {
     const request = github("empty_1", BODY, { secret: "" });
     expect(await target().refusal(request)).toBe("401 invalid_signature");

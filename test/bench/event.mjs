@@ -1,4 +1,3 @@
-// The deliveries of the bench: 1.4 kB of JSON, signed as Standard Webhooks says.
 import { createHmac, randomUUID } from "node:crypto";
 
 export const EVENT_TYPE = "bench.event";

@@ -77,7 +77,6 @@ export async function measurePipeline(servers, contender, options) {
   return { rate: events / ((ended - began) / 1_000), cpuUs };
 }
 
-/** Drains `events` that wait in the contender's queue. */
 export async function measureDrain(stores, contender, options) {
   const { events } = options;
   const MEASURED = { from: 0.2, to: 0.95 };

@@ -11,7 +11,6 @@ export async function inTurn(contenders, rounds, measure) {
   return results;
 }
 
-/** The rows of a result's table. */
 export function summarize({ contenders, bases = {} }) {
   const [first] = Object.keys(contenders);
   return Object.entries(contenders).map(([name, rounds]) => {
@@ -49,7 +48,6 @@ function ratioOf(rounds, base, valueOf) {
   return spread(rounds.map((round, index) => valueOf(round) / valueOf(base[index])));
 }
 
-/** Prints a result as a table of Markdown, as docs/performance.md has it. */
 export function printTable(result) {
   console.log(`\n${tableOf(result)}`);
   if (result.note !== undefined) console.log(result.note);

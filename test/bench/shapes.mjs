@@ -106,7 +106,6 @@ export async function handle(it) {
   await run({ ...it, number: numberOf(it.eventId) });
 }
 
-/** The same with a client of pg. */
 export const handleOn = (client, eventId) =>
   handle({
     eventId,

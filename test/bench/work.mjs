@@ -1,8 +1,4 @@
-/**
- * Checks what a contender has done: each event has its effect, and has it once.
- *
- * @throws when an effect is missing or doubled, and the round does not count
- */
+/** @throws when an effect is missing or doubled, and the round does not count */
 export async function checkWork(query, events, { counts = false } = {}) {
   const [{ rows, distinct, counted }] = await query(
     `SELECT count(*)::int AS rows, count(DISTINCT event_id)::int AS distinct,
@@ -18,7 +14,6 @@ export async function checkWork(query, events, { counts = false } = {}) {
 
 /**
  * Waits until a count has been reached, and gives the time. It asks for at most a tenth of the time.
- *
  * @param {() => Promise<number>} count
  * @param {number} wanted
  * @param {{ withinMs?: number, onCount?: (done: number, now: number) => void }} [options]

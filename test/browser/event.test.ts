@@ -69,7 +69,6 @@ describeInBrowser("an event on the ledger's page", () => {
     await on.inTab(async (page) => {
       await page.goto("/?status=pending");
       await page.getByText("waits, next attempt in 1 h").waitFor();
-      // Its error is in sight without scrolling sideways, at 1,280 px.
       const list = "document.querySelector('.list .scroll')";
       expect(await page.evaluate(`${list}.scrollWidth - ${list}.clientWidth`)).toBe(0);
       await page.getByRole("link", { name: "evt_waits_1" }).click();
@@ -172,7 +171,6 @@ describeInBrowser("an event on the ledger's page", () => {
       await tabTo(page, "Retry");
       await page.keyboard.press("Enter");
       await page.getByText("Retried: the event is pending again.").waitFor();
-      // Nothing was fixed: it fails once more, for the same cause.
       const steps = page.getByRole("region", { name: "Timeline" }).getByRole("listitem");
       await steps.filter({ hasText: "Attempt 2 failed" }).waitFor();
       const told = (await steps.allTextContents()).join("\n");
@@ -215,7 +213,6 @@ describeInBrowser("an event on the ledger's page", () => {
         const width = await page.evaluate("document.documentElement.scrollWidth");
         expect([path, width]).toEqual([path, 400]);
       }
-      // The lines of a failed event, by where its cells begin.
       await page.goto("/?status=failed");
       await page.getByText('Unknown carrier "pigeon"').waitFor();
       const lines = await page

@@ -70,7 +70,6 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     const resume = page.getByRole("button", { name: "Resume" });
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Resume");
     await expectNarrow("a run in a narrow window");
-    // What a run does is not the tab's: another one sees the same.
     await page.goto("/runs");
     await page.getByRole("cell", { name: "paused" }).waitFor();
     await expectAccessible(page, "the list of runs");
@@ -88,7 +87,6 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     const focused = "document.activeElement.textContent";
     await expect.poll(() => page.evaluate(focused)).toBe("Run 2: replay, stopped");
     expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
-    // Each event that it reached has one new generation, and the others have none.
     const done = await on.store.database.query<{ done: number }>(
       "select done::int from millrace.bulk_runs where id = 2",
     );

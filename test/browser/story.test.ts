@@ -29,7 +29,6 @@ onEachBackend("the ledger's page", (prepare, backend) => {
       await on.inTab(async (page) => {
         await page.goto("/");
         await page.getByText("No events yet").waitFor();
-        // It comes by itself: nobody reloads.
         await ship("evt_order_1");
         const link = page.getByRole("link", { name: "evt_order_1" });
         await link.waitFor();
@@ -50,7 +49,6 @@ onEachBackend("the ledger's page", (prepare, backend) => {
         await page.getByText("Retried: the event is pending again.").waitFor();
         await page.getByText("Completed by attempt 2").waitFor();
         expect(await page.getByText('Unknown carrier "pigeon"').count()).toBe(1);
-        // Who did it, and why, stands with the event and in the audit.
         const audit = page.getByRole("region", { name: "Audit" });
         await audit.getByText("pigeon is a carrier now").waitFor();
         await page.getByRole("link", { name: "Audit", exact: true }).click();

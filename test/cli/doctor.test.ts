@@ -14,7 +14,7 @@ import { testPool } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { queryOnce } from "../support/query-once.ts";
-import { withRedis } from "../support/redis-client.ts";
+import { allowOnly } from "../support/redis-client.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import { environmentOf } from "../support/server-urls.ts";
@@ -61,14 +61,9 @@ onOneBackend("millrace doctor", (prepare, backend) => {
   });
 
   test.runIf(backend === "redis")("compares the others when Redis refuses one queue", async () => {
-    const url = new URL(String(stores.servers.redisUrl));
-    await withRedis(url.href, (client) =>
-      client.call("ACL", "SETUSER", "narrow", "on", ">any", "+@all", "~bull:millrace-acme:*"),
-    );
-    url.username = "narrow";
-    url.password = "any";
+    const REDIS_URL = await allowOnly(stores.servers.redisUrl, "~bull:millrace-acme:*");
     await stores.ledger.intake.accept([event("evt_beside_1")]);
-    const { code, stdout } = await doctorWith({ REDIS_URL: url.href });
+    const { code, stdout } = await doctorWith({ REDIS_URL });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^\? +queue of patient +NOPERM/m);
     expect(stdout).toContain("Not compared: patient.");

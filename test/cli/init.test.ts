@@ -16,7 +16,6 @@ const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 const EVERY_SENDER =
   "stripe,github,gitlab,shopify,slack,square,paddle,linear,twilio,sendgrid,discord,meta,zoom,svix,standard-webhooks,hook-mesh";
 
-/** In the order of the columns: the replay's row. */
 const REPLAYED = '"generation":1,"type":"payment_intent.succeeded","status":"completed"';
 
 let base: string;

@@ -7,7 +7,6 @@ import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 import { PIPELINE, startMillrace, statusOf, type Run, type StartProcess } from "./start-process.ts";
 
-// Each test file has a data folder of its own, which its starts share one after the other.
 export function useStarts() {
   let dataDir: string;
   let last: StartProcess | undefined;

@@ -145,7 +145,6 @@ function readsOf({ ask }: TestLedger) {
     },
     repeatsOf: async (eventId: string) => {
       const [row] = await ask<{ outcomes: string[] }>(
-        // Newest first, also those of one millisecond.
         `select array(select one ->> 'outcome'
              from jsonb_array_elements(recent) with ordinality as came (one, place) order by place desc) as outcomes
            from millrace.deliveries where event_id = $1`,

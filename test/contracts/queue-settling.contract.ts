@@ -79,7 +79,6 @@ export function queueSettling(fixture: QueueFixture): void {
       const sinceMs = Date.now();
       const ids = ["evt_1", "evt_2", "evt_3", "evt_4", "evt_5"];
       await fixture.queues.enqueue(ids.map((id) => event(id)));
-      // One that fails does not count.
       work(({ event: { eventId } }) =>
         eventId === "evt_5" ? { kind: "failed", code: "handler_failed", message: "" } : COMPLETED,
       );

@@ -1,3 +1,4 @@
+import { OPERATIONS } from "@millrace/api-contract";
 import type { Credentials } from "@millrace/dashboard";
 import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
@@ -20,37 +21,18 @@ const CREDENTIALS: Credentials = {
 const JSON_TYPE = { "content-type": "application/json" };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-const CALLS: readonly (readonly [method: string, path: string])[] = [
-  ["GET", "/api/session"],
-  ["POST", "/api/session"],
-  ["DELETE", "/api/session"],
-  ["GET", "/api/openapi.json"],
-  ["GET", "/api/events"],
-  ["GET", "/api/event-count"],
-  ["GET", "/api/events/acme/evt_bad_1"],
-  ["GET", "/api/events/acme/evt_bad_1/body"],
-  ["POST", "/api/events/acme/evt_bad_1/retry"],
-  ["POST", "/api/events/acme/evt_bad_1/replay"],
-  ["POST", "/api/events/acme/evt_bad_1/give-up"],
-  ["POST", "/api/retry"],
-  ["POST", "/api/replay"],
-  ["POST", "/api/give-up"],
-  ["GET", "/api/runs"],
-  ["GET", "/api/runs/1"],
-  ["POST", "/api/runs/1"],
-  ["POST", "/api/sources/acme/pause"],
-  ["POST", "/api/sources/acme/resume"],
-  ["GET", "/api/errors"],
-  ["GET", "/api/errors/1-"],
-  ["POST", "/api/errors/1-"],
-  ["GET", "/api/sessions"],
-  ["POST", "/api/sessions/none/end"],
-  ["GET", "/api/health"],
-  ["GET", "/api/stats"],
-  ["GET", "/api/activity"],
-  ["GET", "/api/disagreements"],
-  ["GET", "/api/audit"],
-];
+const PARAMETERS: Readonly<Record<string, string>> = {
+  "/runs/:id": "/runs/1",
+  "/sessions/:id": "/sessions/none",
+  ":source": "acme",
+  ":eventId": "evt_bad_1",
+  ":fingerprint": "1-",
+};
+const CALLS = Object.keys(OPERATIONS).map((name) => {
+  const [method = "", path = ""] = name.split(" ");
+  const named = Object.entries(PARAMETERS).reduce((text, [key, to]) => text.replace(key, to), path);
+  return [method.toUpperCase(), `/api${named}`] as const;
+});
 const WRITES = CALLS.filter(([method]) => method !== "GET");
 const POSTS = CALLS.filter(([method]) => method === "POST");
 const isOpen = (path: string) => path === "/api/session" || path === "/api/openapi.json";
@@ -92,19 +74,16 @@ onOneBackend("the API's document", (prepare, backend) => {
     await ask(200, ["POST", "/api/session"], { body: OPS });
     await ask(200, ["GET", "/api/session"]);
     await ask(204, ["DELETE", "/api/session"]);
-    await ask(200, ["GET", "/api/openapi.json"]);
-    await ask(200, ["GET", "/api/events"]);
-    await ask(200, ["GET", "/api/event-count?status=failed"]);
-    await ask(200, ["GET", "/api/events?limit=1&status=failed&since=2020-01-01T00:00:00Z"]);
-    for (const [source, id] of [
-      ["acme", "evt_bad_1"],
-      ["acme", "evt_bytes_1"],
-      ["patient", "evt_good_1"],
+    for (const path of [
+      ...["openapi.json", "events", "event-count?status=failed", "event-count?source=acme"],
+      ...["events?limit=1&status=failed&since=2020-01-01T00:00:00Z", "health", "stats"],
+      ...["events/acme/evt_bad_1?generation=0", "events/acme/evt_bytes_1?generation=0"],
+      ...["events/patient/evt_good_1?generation=0", "events/acme/evt_bad_1?body=false"],
+      ...["events/acme/evt_bytes_1/body?offset=1", "activity?source=acme", "disagreements"],
+      "audit",
     ]) {
-      await ask(200, ["GET", `/api/events/${source}/${id}?generation=0`]);
+      await ask(200, ["GET", `/api/${path}`]);
     }
-    await ask(200, ["GET", "/api/events/acme/evt_bad_1?body=false"]);
-    await ask(200, ["GET", "/api/events/acme/evt_bytes_1/body?offset=1"]);
     if (backend === "redis") {
       await dashboard.take("evt_queued_1");
       const shown = await ask(200, ["GET", "/api/events/acme/evt_queued_1"]);
@@ -136,7 +115,6 @@ onOneBackend("the API's document", (prepare, backend) => {
     await ask(200, ["POST", "/api/give-up"], {
       body: { status: "pending", dryRun: true, all: true },
     });
-    await ask(200, ["GET", "/api/event-count?source=acme"]);
     await ask(200, ["GET", "/api/runs?limit=2"]);
     const run = `/api/runs/${started.json.run.id}` as const;
     await ask(200, ["GET", run]);
@@ -152,15 +130,10 @@ onOneBackend("the API's document", (prepare, backend) => {
     await ask(200, ["GET", `/api/errors/${fingerprint}`]);
     const resolved = { state: "resolved", note: "fixed", reason: "why" };
     await ask(200, ["POST", `/api/errors/${fingerprint}`], { body: resolved });
-    await ask(200, ["GET", "/api/health"]);
     await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
     await ask(200, ["POST", "/api/events/acme/evt_hopeless_1/give-up"], {
       body: { reason: "why" },
     });
-    await ask(200, ["GET", "/api/stats"]);
-    await ask(200, ["GET", "/api/activity?source=acme"]);
-    await ask(200, ["GET", "/api/disagreements"]);
-    await ask(200, ["GET", "/api/audit"]);
     await ask(200, ["GET", "/api/audit?limit=2&source=acme"]);
   });
 
@@ -169,7 +142,6 @@ onOneBackend("the API's document", (prepare, backend) => {
       ...["/api/events?limit=0", "/api/events/acme/evt_bad_1?generation=x"],
       ...["/api/activity?source=", "/api/audit?cursor=x", "/api/errors?state=lost"],
       ...["/api/events/acme/evt_bad_1/body?offset=-1", "/api/events?order=up"],
-      ...["/api/activity?source=", "/api/audit?cursor=x"],
       ...["/api/event-count?source=", "/api/runs?limit=0"],
     ]) {
       await ask(400, ["GET", query]);
@@ -188,10 +160,18 @@ onOneBackend("the API's document", (prepare, backend) => {
     for (const call of GUARDED.filter(([method]) => method === "POST")) {
       await ask(403, call, { headers: bearer(VIEWER) });
     }
-    await ask(404, ["GET", "/api/events/acme/evt_none_1"]);
-    for (const path of ["events", "event-count"])
-      await ask(404, ["GET", `/api/${path}?error=none`]);
-    await ask(404, ["GET", "/api/events/acme/evt_none_1/body"]);
+    for (const path of [
+      ...["events/acme/evt_none_1", "events/acme/evt_none_1/body", "events?error=none"],
+      ...["event-count?error=none", "errors/none", "runs/none"],
+    ]) {
+      await ask(404, ["GET", `/api/${path}`]);
+    }
+    for (const path of [
+      ...["events/acme/evt_none_1/give-up", "sessions/none/end", "runs/999"],
+      ...["sources/stranger/pause", "sources/stranger/resume"],
+    ]) {
+      await ask(404, ["POST", `/api/${path}`]);
+    }
     for (const verb of ["retry", "replay"]) {
       await ask(404, ["POST", `/api/events/acme/evt_none_1/${verb}`]);
       await ask(404, ["POST", `/api/events/stranger/evt_none_1/${verb}`]);
@@ -199,19 +179,12 @@ onOneBackend("the API's document", (prepare, backend) => {
       await ask(409, ["POST", `/api/events/acme/evt_bytes_1/${verb}`]);
     }
     await ask(409, ["POST", "/api/events/patient/evt_good_1/replay?generation=0"]);
-    await ask(404, ["POST", "/api/events/acme/evt_none_1/give-up"]);
     await ask(409, ["POST", "/api/events/acme/evt_bad_1/give-up"]);
     await dashboard.pool.query(
       "INSERT INTO millrace.errors (fingerprint, title, code) VALUES ('9-a', '', ''), ('9-b', '', '')",
     );
     await ask(400, ["GET", "/api/errors/9-"]);
-    await ask(404, ["GET", "/api/errors/none"]);
     await ask(404, ["POST", "/api/errors/none"], { body: { state: "open" } });
-    await ask(404, ["POST", "/api/sessions/none/end"]);
-    await ask(404, ["GET", "/api/runs/none"]);
-    await ask(404, ["POST", "/api/runs/999"]);
-    await ask(404, ["POST", "/api/sources/stranger/pause"]);
-    await ask(404, ["POST", "/api/sources/stranger/resume"]);
     await dashboard.fail("evt_lost_1");
     await dashboard.pool.query("DELETE FROM millrace.bodies");
     await ask(410, ["GET", "/api/events/acme/evt_lost_1/body"]);

@@ -4,20 +4,16 @@ import { onRedis } from "../support/backends.ts";
 import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
 import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { withRedis } from "../support/redis-client.ts";
+import { allowOnly } from "../support/redis-client.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 
-// A login whose ACL leaves out one queue stands for a queue that fails by itself: each command on it is refused.
 describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
   let stores: TestStores;
   let dashboard: RoleInProcess;
 
-  const allow = (...keys: string[]) =>
-    withRedis(String(stores.servers.redisUrl), (client) =>
-      client.call("ACL", "SETUSER", "narrow", "on", "nopass", "+@all", "resetkeys", ...keys),
-    );
+  const allow = (...keys: string[]) => allowOnly(stores.servers.redisUrl, ...keys);
   const ask = async (path: string) => (await fetch(`${dashboard.url}${path}`)).text();
   const stats = async () => JSON.parse(await ask("/api/stats")) as Stats;
   const health = async () => {
@@ -27,12 +23,9 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
 
   beforeAll(async () => {
     stores = await openTestStores(await onRedis());
-    await allow("~bull:millrace-acme:*");
+    const redisUrl = await allow("~bull:millrace-acme:*");
     await stores.queues.enqueue([event("evt_waits")]);
-    const url = new URL(String(stores.servers.redisUrl));
-    url.username = "narrow";
-    url.password = "any";
-    const env = environmentOf({ ...stores.servers, redisUrl: url.href });
+    const env = environmentOf({ ...stores.servers, redisUrl });
     dashboard = await startInProcess("dashboard", STORES_CONFIG, env);
   });
   afterAll(async () => {

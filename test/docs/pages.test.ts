@@ -12,7 +12,6 @@ import { PAGE_TESTS } from "./page-tests.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), "utf8");
 
-/** The example, whose own tests are run like those of a page. */
 async function store(): Promise<[string, string][]> {
   const names = await readdir(join(ROOT, "examples/store"), { recursive: true });
   const files = names.filter(

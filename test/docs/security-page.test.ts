@@ -10,8 +10,6 @@ import { openTestQueues, quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
-// What docs/security.md says of connections, and of things that Millrace does not stop.
-
 const CLOSES_THE_CONNECTION = [
   "set work_mem = '8MB'",
   "reset work_mem",

@@ -12,8 +12,6 @@ import { queryOnce } from "../support/query-once.ts";
 import { until } from "../support/until.ts";
 import { EXAMPLES, migratedDatabase, SECRET } from "./migrated-database.ts";
 
-// Each example as its reader starts it: a process of its own, over a real socket, before a real ledger.
-
 // Node 20 runs no TypeScript by itself.
 const JITI = fileURLToPath(new URL("../../node_modules/jiti/lib/jiti-cli.mjs", import.meta.url));
 const TYPE = "payment_intent.succeeded";

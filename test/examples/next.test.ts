@@ -4,8 +4,6 @@ import type { GET, POST } from "../../examples/next/app/webhooks/[source]/route.
 import { queryOnce } from "../support/query-once.ts";
 import { migratedDatabase, SECRET } from "./migrated-database.ts";
 
-// The route as Next.js calls it: with a Request, and the parts of the path as a promise.
-
 const ROUTE = "../../examples/next/app/webhooks/[source]/route.ts";
 let database: Awaited<ReturnType<typeof migratedDatabase>>;
 

@@ -9,111 +9,87 @@ import { readQueues } from "./check/evidence.ts";
 import type { EnvironmentOptions } from "./environment/environment.ts";
 import { removeJobs } from "./faults/empty-queue.ts";
 import { plainEvent } from "./load/plan.ts";
-import { useFaultTests } from "./start-fault-test.ts";
-
-const LONG = { timeout: 240_000 };
+import { type FaultTest, useFaultTests } from "./start-fault-test.ts";
 
 describeOnRedis("faults that want a test environment of their own", () => {
   const startTest = useFaultTests();
   const start = (options: Partial<EnvironmentOptions> = {}, rate = 40) =>
     startTest({ backend: "redis", ack: "ledger", ...options }, { rate });
+  const untilTaken = async (log: FaultTest["log"]) => {
+    const before = log.acknowledged;
+    await until(() => log.acknowledged > before + 20);
+  };
 
-  test(
-    "F4 a job whose workers die too often is failed in both stores, and can be retried",
-    LONG,
-    async () => {
-      const { environment, send, settled, burst, expectInvariants } = await start(
-        { ack: "queue", env: { FAULTS_STALLED_MAX: "2" } },
-        1,
-      );
-      const up = environment.keepUp();
-      const event = plainEvent("msg_deadly_1", { plan: { dies: 3 } });
-      send(event);
-      const failed = await settled(event.id, "failed");
-      await until(async () => (await readQueues(environment)).failed.has(`steady/${event.id}`));
-      expect(failed.attempts).toBe(3);
+  test("F4 a job whose workers die too often is failed in both stores, and can be retried", async () => {
+    const { environment, send, settled, burst, expectInvariants } = await start(
+      { ack: "queue", env: { FAULTS_STALLED_MAX: "2" } },
+      1,
+    );
+    const up = environment.keepUp();
+    const event = plainEvent("msg_deadly_1", { plan: { dies: 3 } });
+    send(event);
+    const failed = await settled(event.id, "failed");
+    await until(async () => (await readQueues(environment)).failed.has(`steady/${event.id}`));
+    expect(failed.attempts).toBe(3);
 
-      await burst(event);
-      expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
-      await up.stop();
-      await expectInvariants();
-    },
-  );
+    await burst(event);
+    expect(await settled(event.id, "completed")).toMatchObject({ attempts: 4 });
+    await up.stop();
+    await expectInvariants();
+  });
 
-  test(
-    "F10 jobs that a person removed without a trace are added again by the next sweep",
-    LONG,
-    async () => {
-      const opened = await start({ env: { FAULTS_SWEEP_MS: "3000" } });
-      let removed = 0;
-      await until(async () => (removed += await removeJobs(opened)) >= 10);
-      await opened.expectInvariants();
-    },
-  );
+  test("F10 jobs that a person removed without a trace are added again by the next sweep", async () => {
+    const opened = await start({ env: { FAULTS_SWEEP_MS: "3000" } });
+    let removed = 0;
+    await until(async () => (removed += await removeJobs(opened)) >= 10);
+    await opened.expectInvariants();
+  });
 
-  test(
-    "F13 Redis down at boot: the ledger takes what comes, and it runs once Redis is there",
-    LONG,
-    async () => {
-      const { environment, log, expectInvariants } = await start({ ack: "queue" });
-      await Promise.all(environment.roles.map((role) => role.end("SIGTERM")));
-      await environment.servers.redis?.server.kill();
-      await Promise.all(environment.roles.map((role) => role.start()));
-      const before = log.acknowledged;
-      await until(() => log.acknowledged > before + 20);
-      const ready = await fetch(`${environment.ingresses[0]?.url}/readyz`);
-      expect([ready.status, await ready.text()]).toEqual([
-        200,
-        expect.stringContaining("degraded"),
-      ]);
+  test("F13 Redis down at boot: the ledger takes what comes, and it runs once Redis is there", async () => {
+    const { environment, log, expectInvariants } = await start({ ack: "queue" });
+    await Promise.all(environment.roles.map((role) => role.end("SIGTERM")));
+    await environment.servers.redis?.server.kill();
+    await Promise.all(environment.roles.map((role) => role.start()));
+    await untilTaken(log);
+    const ready = await fetch(`${environment.ingresses[0]?.url}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([200, expect.stringContaining("degraded")]);
 
-      await environment.servers.restartRedis();
-      await expectInvariants();
-    },
-  );
+    await environment.servers.restartRedis();
+    await expectInvariants();
+  });
 
-  test(
-    "F13 Redis down at boot, and no second store: 503 at once, and later it goes on",
-    LONG,
-    async () => {
-      const { environment, log, expectInvariants } = await start({ ack: "queue", ingresses: 0 });
-      await environment.servers.redis?.server.kill();
-      const ingress = environment.addRole("ingress", { env: { DATABASE_URL: "" } });
-      await ingress.start();
-      await until(() => log.unusual.some(({ answer }) => answer === 503));
-      expect((await fetch(`${ingress.url}/readyz`)).status).toBe(503);
+  test("F13 Redis down at boot, and no second store: 503 at once, and later it goes on", async () => {
+    const { environment, log, expectInvariants } = await start({ ack: "queue", ingresses: 0 });
+    await environment.servers.redis?.server.kill();
+    const ingress = environment.addRole("ingress", { env: { DATABASE_URL: "" } });
+    await ingress.start();
+    await until(() => log.unusual.some(({ answer }) => answer === 503));
+    expect((await fetch(`${ingress.url}/readyz`)).status).toBe(503);
 
-      await environment.servers.restartRedis();
-      const before = log.acknowledged;
-      await until(() => log.acknowledged > before + 20);
-      await expectInvariants();
-    },
-  );
+    await environment.servers.restartRedis();
+    await untilTaken(log);
+    await expectInvariants();
+  });
 
-  test(
-    "F8 an AOF that is corrupt: Redis does not start, and the ledger goes on",
-    LONG,
-    async () => {
-      const { environment, log, expectInvariants } = await start();
-      await until(() => log.acknowledged > 100);
-      const { server } = redisOf(environment.servers.redis);
-      await server.kill();
-      const file = await appendOnlyFile(server.folder);
-      const handle = await open(file, "r+");
-      const { size } = await handle.stat();
-      await handle.write(Buffer.alloc(200, "garbage"), 0, 200, Math.floor(size / 2));
-      await handle.close();
-      await expect(server.restart()).rejects.toThrow("exited");
-      const before = log.acknowledged;
-      await until(() => log.acknowledged > before + 20);
+  test("F8 an AOF that is corrupt: Redis does not start, and the ledger goes on", async () => {
+    const { environment, log, expectInvariants } = await start();
+    await until(() => log.acknowledged > 100);
+    const { server } = redisOf(environment.servers.redis);
+    await server.kill();
+    const file = await appendOnlyFile(server.folder);
+    const handle = await open(file, "r+");
+    const { size } = await handle.stat();
+    await handle.write(Buffer.alloc(200, "garbage"), 0, 200, Math.floor(size / 2));
+    await handle.close();
+    await expect(server.restart()).rejects.toThrow("exited");
+    await untilTaken(log);
 
-      await truncate(file, 0);
-      await environment.servers.restartRedis();
-      await expectInvariants();
-    },
-  );
+    await truncate(file, 0);
+    await environment.servers.restartRedis();
+    await expectInvariants();
+  });
 
-  test("F26 an ingress out of sockets goes on when it has some again", LONG, async () => {
+  test("F26 an ingress out of sockets goes on when it has some again", async () => {
     const { environment, log } = await start({ ingresses: 0 });
     // Node opens more than 120 files at once while it loads the modules of a role.
     const ingress = environment.addRole("ingress", { openFilesMax: 160 });
@@ -123,8 +99,7 @@ describeOnRedis("faults that want a test environment of their own", () => {
     const idle = await openSockets(Number(new URL(ingress.url).port), 200);
     await until(() => log.unusual.length > unusual);
     for (const socket of idle) socket.destroy();
-    const before = log.acknowledged;
-    await until(() => log.acknowledged > before + 20);
+    await untilTaken(log);
     expect(ingress.unexpected).toEqual([]);
   });
 });

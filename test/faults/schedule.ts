@@ -46,7 +46,6 @@ export function drawSchedule(faults: readonly Fault[], forMs: number, random: Ra
   return entries;
 }
 
-/** Strikes at the times of the schedule. */
 export async function strikeSchedule(
   environment: FaultEnvironment,
   schedule: readonly Entry[],

@@ -4,8 +4,7 @@ import type { Finding } from "./check/evidence.ts";
 import type { AckName, BackendName } from "./environment/environment.ts";
 import { printReport, runFaults } from "./run.ts";
 
-/** Runs at most: a fault may not come to strike, on a busy machine or beside another one, and a run
- * without it proves nothing of it. What any of them finds of Millrace is a failure. */
+/** A fault may not come to strike on a busy machine, and a run without it proves nothing of it. */
 const RUNS_MAX = 3;
 const TIMEOUT_MS = RUNS_MAX * 300_000;
 

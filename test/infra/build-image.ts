@@ -24,7 +24,6 @@ const SHORTCUTS: Readonly<Record<string, Shortcut>> = {
 /**
  * Takes the steps of the Dockerfile as an engine would, each stage in a folder of its own. Only what
  * an engine is for is missing: the base image, its user, and layers.
- *
  * @param whole - also installs the tools and builds anew; else both are taken from this repository.
  */
 export async function buildImage(options: { whole: boolean }): Promise<BuiltImage> {

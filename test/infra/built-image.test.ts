@@ -20,7 +20,6 @@ import { ROOT } from "./context.ts";
  * both are taken from this repository, and the rest of the Dockerfile's steps are run. */
 const WHOLE = process.env["IMAGE"] === "all";
 const NOBODY = 65_534;
-const LONG = { timeout: 400_000 };
 
 if (!WHOLE) {
   process.stdout.write(
@@ -69,40 +68,36 @@ describeOnRedis("what the Dockerfile's steps make", () => {
     expect(bom.components.map(({ name }: { name: string }) => name)).toContain("bullmq");
   });
 
-  test(
-    "runs every role as an ordinary user, who handles an event and can be stopped",
-    LONG,
-    async () => {
-      const migrated = await runCommand(["migrate"], env, options);
-      expect({ ...migrated, code: migrated.code }).toMatchObject({ code: 0 });
-      const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-good-password" };
-      const roles: MillraceProcess[] = [];
-      const start = async (role: string, more: Record<string, string> = {}) => {
-        const started = await startRole(role, { ...env, ...more }, options);
-        roles.push(started);
-        return started;
-      };
-      try {
-        const ingress = await start("ingress", STORE_SECRETS);
-        const worker = await start("worker");
-        const dashboard = await start("dashboard", login);
-        await expectHealthy(image, { ingress, worker, dashboard });
-        const sent = await runCommand(
-          ["send", "hookmesh", "user.created", "--id", "evt_image_1", "--url", ingress.url],
-          { ...env, ...STORE_SECRETS },
-          options,
-        );
-        expect({ ...sent }).toMatchObject({ code: 0 });
-        await until(async () => {
-          const text = "select from webhook_events where status = 'completed'";
-          return (await queryOnce(servers.databaseUrl, text)).length === 1;
-        });
-        for (const role of roles) expect(await role.end("SIGTERM")).toBe(0);
-      } finally {
-        await Promise.all(roles.map((role) => role.end()));
-      }
-    },
-  );
+  test("runs every role as an ordinary user, who handles an event and can be stopped", async () => {
+    const migrated = await runCommand(["migrate"], env, options);
+    expect({ ...migrated, code: migrated.code }).toMatchObject({ code: 0 });
+    const login = { DASHBOARD_USER: "ops", DASHBOARD_PASSWORD: "a-long-good-password" };
+    const roles: MillraceProcess[] = [];
+    const start = async (role: string, more: Record<string, string> = {}) => {
+      const started = await startRole(role, { ...env, ...more }, options);
+      roles.push(started);
+      return started;
+    };
+    try {
+      const ingress = await start("ingress", STORE_SECRETS);
+      const worker = await start("worker");
+      const dashboard = await start("dashboard", login);
+      await expectHealthy(image, { ingress, worker, dashboard });
+      const sent = await runCommand(
+        ["send", "hookmesh", "user.created", "--id", "evt_image_1", "--url", ingress.url],
+        { ...env, ...STORE_SECRETS },
+        options,
+      );
+      expect({ ...sent }).toMatchObject({ code: 0 });
+      await until(async () => {
+        const text = "select from webhook_events where status = 'completed'";
+        return (await queryOnce(servers.databaseUrl, text)).length === 1;
+      });
+      for (const role of roles) expect(await role.end("SIGTERM")).toBe(0);
+    } finally {
+      await Promise.all(roles.map((role) => role.end()));
+    }
+  }, 400_000);
 });
 
 function ordinaryUser(): Pick<ProcessOptions, "uid" | "gid"> {

@@ -17,11 +17,7 @@ export interface Expression {
   readonly grouping: readonly string[];
 }
 
-/**
- * Reads an expression with Prometheus' own grammar.
- *
- * @throws for one that Prometheus would not read.
- */
+/** By Prometheus' own grammar. @throws for an expression that Prometheus would not read. */
 export function parsePromql(text: string): Expression {
   const textOf = (node: SyntaxNode | null) => (node === null ? "" : text.slice(node.from, node.to));
   const selectors: Selector[] = [];

@@ -20,9 +20,6 @@ import {
 } from "./set-up-servers.ts";
 import { SET_UPS } from "./set-ups.ts";
 
-// Each row of the table in docs/operations.md, on real servers: a process is started as a user starts it, and
-// `millrace doctor` looks at the same.
-
 const CONFIG = fileURLToPath(new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url));
 
 describeOnRedis("set-ups", () => {

@@ -29,7 +29,6 @@ test("the adapters of a receiver share one byte budget", async () => {
     { error: { code: "overloaded" } },
   ]);
   expect((await younger).status).toBe(408);
-  // What was released is there for the next.
   expect((await second(unfinished(30_000), "large")).status).toBe(408);
   await receiver.close();
 });

@@ -60,7 +60,6 @@ const fast = (build: (made: FastifyInstance) => void) => async () => {
   return handler;
 };
 
-/** The body is a stream that a platform has read, into `given` if it keeps it. */
 const read = (given: (text: string) => object, keepsBytes = false): Middleware =>
   async function readBody(request, _response, next) {
     const bytes = Buffer.concat(await request.toArray());

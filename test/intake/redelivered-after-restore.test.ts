@@ -7,9 +7,8 @@ import { post, startStack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { copyDatabase } from "../support/scratch-database.ts";
+import { eventOf } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
-
-// Postgres was restored, and an event that it has lost is delivered again before any worker has compared the two.
 
 const ran: string[] = [];
 const config = defineConfig({
@@ -31,11 +30,7 @@ describeOnRedis("an event that Postgres has lost", () => {
     const { status } = await post(stack.ingress.url, { id, type: "test.effect", source });
     return status;
   };
-  const statusOf = async (id: string) => {
-    const text = "select status from millrace.events where event_id = $1";
-    const { rows } = await stack.pipeline.database.query(text, [id]);
-    return rows[0]?.status as string | undefined;
-  };
+  const statusOf = async (id: string) => (await eventOf(stack.pipeline.database, id))?.status;
   const passes = async () => {
     const { rows } = await stack.pipeline.database.query(
       "select min(pass)::int from millrace.queue_epochs",
@@ -48,33 +43,30 @@ describeOnRedis("an event that Postgres has lost", () => {
   };
   const runs = (id: string) => ran.filter((each) => each === id).length;
 
-  test.each(["acme", "patient"] as const)(
-    "runs when it is delivered again, from %s",
-    async (source) => {
-      const kept = `msg_kept_${source}`;
-      const lost = `msg_lost_${source}`;
-      let worker = await stack.pipeline.startInProcess("worker");
-      await send(kept, source);
-      await until(async () => (await statusOf(kept)) === "completed");
-      const copy = await copyDatabase(stack.servers.databaseUrl);
-      await send(lost, source);
-      await until(async () => (await statusOf(lost)) === "completed");
-      await untilPassed();
-      await worker.close();
-      await copy.restore();
-      expect(await until(() => statusOf(kept))).toBe("completed");
-      expect(await statusOf(lost)).toBeUndefined();
+  test.each(["acme", "patient"] as const)("runs when delivered again, from %s", async (source) => {
+    const kept = `msg_kept_${source}`;
+    const lost = `msg_lost_${source}`;
+    let worker = await stack.pipeline.startInProcess("worker");
+    await send(kept, source);
+    await until(async () => (await statusOf(kept)) === "completed");
+    const copy = await copyDatabase(stack.servers.databaseUrl);
+    await send(lost, source);
+    await until(async () => (await statusOf(lost)) === "completed");
+    await untilPassed();
+    await worker.close();
+    await copy.restore();
+    expect(await until(() => statusOf(kept))).toBe("completed");
+    expect(await statusOf(lost)).toBeUndefined();
 
-      expect(await send(kept, source)).toBe(200);
-      await send(lost, source);
-      expect(await statusOf(lost)).toBe("pending");
-      worker = await stack.pipeline.startInProcess("worker");
-      await until(async () => (await statusOf(lost)) === "completed");
-      expect([runs(kept), runs(lost)]).toEqual([1, 2]);
-      await worker.close();
-      await copy.drop();
-    },
-  );
+    expect(await send(kept, source)).toBe(200);
+    await send(lost, source);
+    expect(await statusOf(lost)).toBe("pending");
+    worker = await stack.pipeline.startInProcess("worker");
+    await until(async () => (await statusOf(lost)) === "completed");
+    expect([runs(kept), runs(lost)]).toEqual([1, 2]);
+    await worker.close();
+    await copy.drop();
+  });
 
   test("does not run from a completed job that somebody has edited", async () => {
     let worker = await stack.pipeline.startInProcess("worker");

@@ -38,7 +38,6 @@ onEachBackend("an id that comes with another body", (prepare, backend) => {
     expect((await send(id, { of: "second" })).status).toBe(200);
     expect((await send(id, { of: "second" })).status).toBe(200);
     expect(await untilCompletedOnce(stack.pipeline.database, [id])).toEqual([]);
-    // After the queue has forgotten the job, the worker finds it.
     expect((await send(id, { of: "third" })).status).toBe(200);
     await until(async () => (await listed(id)).length === 2);
     const conflicts = await listed(id);

@@ -75,7 +75,6 @@ onOneBackend("an event whose handler asks to wait", (prepare) => {
     const { env } = stack.pipeline;
     const retried = await millrace(["retry", "patient", "msg_waits_3"], { env });
     expect(retried.code).toBe(0);
-    // It waits again instead of failing at once.
     await until(async () => (await waitsOf("msg_waits_3")) >= 2);
   });
 });

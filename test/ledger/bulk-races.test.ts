@@ -7,8 +7,6 @@ import { giveUpManyOn } from "../../packages/ledger/src/people/give-up.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 
-// Each race has a connection that holds what the other one waits for, and is named by its loser.
-
 let it: TestLedger;
 let held: pg.PoolClient;
 beforeEach(async () => {

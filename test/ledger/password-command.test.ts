@@ -19,7 +19,6 @@ const setPassword = (password: string) =>
   queryOnce(database.url, `ALTER ROLE token_login PASSWORD '${password}'`);
 const countRuns = () => readFileSync(runs, "utf8").length;
 
-/** Takes two connections at once, of a pool of its own. */
 async function connectTwice() {
   const url = new URL(database.url);
   [url.username, url.password] = ["token_login", ""];

@@ -14,8 +14,6 @@ import {
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
-// No statement may read the whole of a long ledger, and one for one event not all that is pending.
-
 const PENDING = 2_000;
 
 const it = openForAll(openTestLedger);

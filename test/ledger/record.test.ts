@@ -77,7 +77,6 @@ describe("record", () => {
       { kind: "failed", code: "handler_failed", message: "No such customer" },
     ]);
     expect(await statusOf(it, event)).toBe("failed");
-    // A person who names it retries it nevertheless.
     await it.ledger.retries.retryMany([keyOf(event)]);
     expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
       { kind: "claimed", attemptSinceRetry: 1 },
@@ -91,7 +90,6 @@ describe("record", () => {
     const [pending] = await it.ledger.claims.record([aJob(forged)]);
     expect(pending).toMatchObject({ attempt: 2, stored: storedOf(event), conflict: true });
     await complete(it.ledger, event, 2);
-    // Its body was stripped after an attempt: no delivery of its own.
     for (const job of [aJob(withoutBody(forged)), aJob(forged)]) {
       const known = [{ kind: "completed", conflict: true }];
       expect(await it.ledger.claims.record([job])).toEqual(known);

@@ -82,7 +82,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
       const { state, listed } = await get(id);
       expect([state, listed < EVENTS]).toEqual(["running", true]);
     }
-    // What one transaction wrote is there together, or not at all.
     const listed = "(SELECT sum(listed)::int FROM millrace.bulk_runs)";
     expect(await count(`millrace.bulk_members HAVING count(*) <> ${listed}`)).toBe(-1);
   });
@@ -103,7 +102,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
     );
     expect(effects).toEqual([
       { name: "failed", events: EVENTS, effects: EVENTS },
-      // Once as received, and once for the replay.
       { name: "good", events: EVENTS, effects: 2 * EVENTS },
     ]);
     const rows = await ask(

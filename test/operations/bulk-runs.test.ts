@@ -124,7 +124,6 @@ onOneBackend("a bulk run", (prepare) => {
     expect(await get(run)).toMatchObject({ state: "running", done: 0, taken_at: null });
     away = false;
     expect(await finished(run)).toMatchObject({ state: "finished", done: 4, error: null });
-    // What became of its events is counted, also where one fails again.
     await settle("cut_", 4, (id) => {
       if (id === "cut_3") throw new Error("still off");
     });
@@ -180,7 +179,6 @@ onOneBackend("a bulk run", (prepare) => {
       const [last, first] = await stores.ledger.bulkRuns.find(2);
       return first?.listed !== 0 && last?.listed !== 0 && [last, first];
     });
-    // The slower does not wait for the other.
     for (const run of runs) if (run !== undefined) await change(run, { state: "stopped" });
   });
 

@@ -23,7 +23,6 @@ describeOnRedis("the first key of jobs, given under traffic", () => {
     await withQueue(stack.servers, "acme", (queue) => queue.pause());
     await until(async () => (await unsignedWaiting(stack)).length > 3);
 
-    // Step 1: what enqueues jobs signs them.
     const signing = await pipeline.startInProcess("ingress", KEY);
     await pipeline.startInProcess("dashboard", KEY);
     traffic.url = signing.url;
@@ -33,7 +32,6 @@ describeOnRedis("the first key of jobs, given under traffic", () => {
     await withQueue(stack.servers, "acme", (queue) => queue.resume());
     await until(async () => (await unsignedWaiting(stack)).length === 0);
 
-    // Step 2: workers verify.
     const worker = await pipeline.startInProcess("worker", KEY);
     await keyless.close();
     await traffic.acknowledges(10);

@@ -73,7 +73,6 @@ describeOnRedis("the reconciler, when Postgres was restored and Redis was not", 
     expect(passed.whole).toBe(true);
     await complete(after);
     await ranOnce([...before, ...after]);
-    // A job that completed twice is one.
     await until(async () => (await forgotten()).count === count);
     expect((await reconcileOnce(stores)).passed).toMatchObject({ whole: false, repaired: 0 });
     expect((await reconcileOnce(stores)).found).toEqual({});

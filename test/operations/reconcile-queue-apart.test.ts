@@ -6,29 +6,22 @@ import { testPool } from "../support/ledger-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { event, openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { withRedis } from "../support/redis-client.ts";
+import { allowOnly } from "../support/redis-client.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 import { startReconciler, type TestReconciler } from "./reconcile-once.ts";
 
 const patient = (eventId: string) => ({ ...key(eventId), source: "patient" });
 
-// A login whose ACL leaves out one queue stands for a queue that fails by itself: each command on it is refused.
 describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
   const stores = openForEach(async () => openTestStores(await onRedis()));
   let reconciler: TestReconciler | undefined;
   afterEach(() => reconciler?.close());
 
-  const allow = (...keys: string[]) =>
-    withRedis(String(stores.servers.redisUrl), (client) =>
-      client.call("ACL", "SETUSER", "narrow", "on", "nopass", "+@all", "resetkeys", ...keys),
-    );
+  const allow = (...keys: string[]) => allowOnly(stores.servers.redisUrl, ...keys);
 
-  async function start(): Promise<TestReconciler> {
-    const url = new URL(String(stores.servers.redisUrl));
-    url.username = "narrow";
-    url.password = "any";
-    const servers = { ...stores.servers, redisUrl: url.href };
+  async function start(redisUrl: string): Promise<TestReconciler> {
+    const servers = { ...stores.servers, redisUrl };
     const queues = await openTestQueues(servers, "worker", ["acme", "patient"]);
     const started = startReconciler({ ...stores, queues }, { sources: ["acme", "patient"] });
     return {
@@ -46,12 +39,12 @@ describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
     ) ?? [];
 
   test("repairs the others, says which one fails, and repairs that one when it answers", async () => {
-    await allow("~bull:millrace-acme:*");
+    const url = await allow("~bull:millrace-acme:*");
     await stores.ledger.intake.accept([
       event("evt_orphan_1"),
       event("evt_orphan_2", { source: "patient" }),
     ]);
-    reconciler = await start();
+    reconciler = await start(url);
     await until(async () => (await stores.job("evt_orphan_1"))?.state === "waiting");
     await until(() => failures().length >= 2);
     expect(new Set(failures())).toEqual(new Set(["patient"]));
@@ -89,8 +82,7 @@ describeOnRedis("a reconciler that Redis refuses one of its queues", () => {
   });
 
   test("fails as a whole when Redis refuses every queue", async () => {
-    await allow();
-    reconciler = await start();
+    reconciler = await start(await allow());
     await until(() => failures().length >= 2);
     expect(new Set(failures())).toEqual(new Set(["every queue"]));
   });

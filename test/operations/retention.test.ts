@@ -62,7 +62,6 @@ describe("A run of the retention", () => {
     expect(errors.map(({ fingerprint }) => fingerprint).toSorted()).toEqual(["1-new", "1-used"]);
     const counts = "SELECT FROM millrace.error_counts WHERE fingerprint = '1-old'";
     expect(await it.ask(counts)).toEqual([]);
-    // One that comes back begins again.
     await failWith("1-old", again, "run-2");
     expect(await it.ledger.errors.get("1-old")).toMatchObject({ attempts: 1, state: "open" });
   });

@@ -50,7 +50,6 @@ onOneBackend("an event of a person", (prepare, backend) => {
   test("that has failed is retried: it is pending, its job waits, and it completes", async () => {
     await stores.fail("evt_plain_1");
     expect(await stores.row("evt_plain_1")).toMatchObject({ status: "failed", attempts: 1 });
-    // Without a generation, the latest is meant.
     const latest = { source: "acme", eventId: "evt_plain_1" };
     expect(await retryEvent(stores, latest)).toEqual({ kind: "retried" });
     expect((await stores.row("evt_plain_1"))?.status).toBe("pending");

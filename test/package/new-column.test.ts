@@ -9,8 +9,6 @@ import { anEvent } from "../support/events.ts";
 import { runCommand, startRole, type MillraceProcess } from "../support/millrace-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 
-// A column of an event is added in three places: a migration, the ledger, and the contract.
-
 const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const CONFIG = fileURLToPath(new URL("../dashboard/fixture/millrace.config.ts", import.meta.url));
 

@@ -9,8 +9,6 @@ import { installPackage, type InstalledPackage } from "./installed-package.ts";
 import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
 import { TYPED } from "./typed-project.ts";
 
-// The tarball as a user has it: packed from this clone, installed by npm, away from the repository.
-
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 
 describe("the package", { timeout: 300_000 }, () => {

@@ -20,7 +20,7 @@ function unavailable(): never {
 
 test("a database that fails the attempt uses up no attempts, and is left alone for longer each time", async () => {
   const broken = thenThrow(postgresError("57P01"));
-  const { next, row, attemptsSinceRetry } = repeatJob(processors, broken, { attempts: 1 });
+  const { next, row, charged } = repeatJob(processors, broken, { attempts: 1 });
   const delays = [];
   for (let run = 0; run < 4; run += 1) {
     const result = await next();
@@ -29,7 +29,7 @@ test("a database that fails the attempt uses up no attempts, and is left alone f
   }
   expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
   expect(await row()).toMatchObject({ status: "pending", attempts: 4 });
-  expect(await attemptsSinceRetry()).toBe(0);
+  expect(await charged()).toBe(0);
 });
 
 test("a handler whose every attempt fails by the database's fault ends failed after fifty that are forgiven", async () => {

@@ -6,8 +6,6 @@ import type { LineWriter } from "../../packages/processor/src/handler/handler-lo
 import { makeJob, openTestProcessors } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
-// What is kept of a failure is read by everyone who may open the dashboard.
-
 const SECRETS: Readonly<Record<string, readonly [written: string, secret: string]>> = {
   "an API key": ["sk_live_51H8zQkWb0Canary7", "51H8zQkWb0Canary7"],
   "a bearer token": ["Authorization: Bearer cAnarY.9f8e7d6c5b4a", "cAnarY.9f8e7d6c5b4a"],

@@ -26,6 +26,7 @@ import { until } from "../support/until.ts";
 
 export interface TestProcessors extends TestLedger, SeenEvents {
   readonly pools: readonly pg.Pool[];
+  charged(eventId: string): Promise<number | undefined>;
   notes(eventId: string): Promise<string[]>;
   create(
     handlers: readonly Handler[],
@@ -96,6 +97,11 @@ export async function openTestProcessors(): Promise<TestProcessors> {
         await own.end();
       });
       return Object.assign(processor, { notices, emitted });
+    },
+    charged: async (eventId) => {
+      const text =
+        "select attempts - attempts_at_retry as n from millrace.events where event_id = $1";
+      return (await test.ask<{ n: number }>(text, [eventId]))[0]?.n;
     },
     notes: async (eventId) => {
       const text = "select note from effects where event_id = $1 order by ctid";
@@ -198,13 +204,7 @@ export function repeatJob(
       processors.ask("update millrace.events set attempts = attempts + 1 where event_id = $1", [
         eventId,
       ]),
-    attemptsSinceRetry: async () => {
-      const [row] = await processors.ask<{ n: number }>(
-        "select attempts - attempts_at_retry as n from millrace.events where event_id = $1",
-        [eventId],
-      );
-      return row?.n;
-    },
+    charged: () => processors.charged(eventId),
   };
 }
 

@@ -9,8 +9,6 @@ import { until } from "../support/until.ts";
 import { handlerOf } from "../fixtures/steps/handler.mjs";
 import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
 
-// A worker that ends, or freezes, at each point of an event with a step, and another one that takes the event over.
-
 const SCRIPT = fileURLToPath(new URL("../fixtures/steps/one-event.mjs", import.meta.url));
 
 let processors: TestProcessors;

@@ -15,8 +15,6 @@ import {
   type Options,
 } from "./processor-fixture.ts";
 
-// An ID that nobody signed can be made up for a captured body. Its handlers must not run twice.
-
 const processors = openForAll(openTestProcessors);
 const dead = createGate();
 afterAll(() => dead.open());

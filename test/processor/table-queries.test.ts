@@ -12,8 +12,6 @@ import { fresh, openTestProcessors, prepare, warmGroups } from "./processor-fixt
 import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 
-// `tx.query` of drizzle, with the tables of the config, in each of the transactions that a handler may run in.
-
 const authors = pgTable("authors", { id: integer().primaryKey(), name: text().notNull() });
 const books = pgTable("books", {
   id: integer().primaryKey(),

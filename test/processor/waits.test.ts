@@ -125,7 +125,6 @@ test("sixty waits leave the database's fifty to the event", async () => {
   });
   for (let run = 0; run < 60; run += 1) expect(await next()).toMatchObject({ code: "retry_later" });
   let end = await next();
-  // As after none: the shortest delay.
   expect(afterMsOf(end)).toBe(1_000);
   for (let run = 0; run < 100 && end.kind === "retry"; run += 1) end = await next();
   expect(end).toMatchObject({ kind: "failed", code: "database_unavailable" });

@@ -44,7 +44,6 @@ describeOnRedis("jobs that were edited in Redis itself", () => {
     });
     expect(state).toBe(field === "data" ? "failed" : "completed");
     expect(ran.has("evt_2")).toBe(field !== "data");
-    // And it can be listed, which bull-board does.
     expect(await on.queues.queues.get("acme")?.getJobs(["failed", "completed"])).toHaveLength(3);
   });
 

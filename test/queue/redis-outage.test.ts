@@ -10,6 +10,7 @@ import { COMPLETED } from "./queues-on-redis.ts";
 
 const DEADLINE_MS = 400;
 const SLACK_MS = 8_000;
+type Options = Parameters<typeof createRedisQueues>[0];
 
 describeOnRedis("the queues while Redis is away", () => {
   let redis: TestRedis;
@@ -27,13 +28,11 @@ describeOnRedis("the queues while Redis is away", () => {
     await redis.stop();
   });
 
-  function open(sources: readonly string[] = ["acme", "other"]): Queues {
+  function open(sources: readonly string[] = ["acme", "other"], over: Partial<Options> = {}) {
     queues = createRedisQueues({
-      url: redis.url,
-      sources,
-      role: "worker",
+      ...{ url: redis.url, sources, role: "worker", enqueueTimeoutMs: DEADLINE_MS },
       notify: (notice) => notices.push(notice),
-      enqueueTimeoutMs: DEADLINE_MS,
+      ...over,
     });
     return queues;
   }
@@ -125,14 +124,8 @@ describeOnRedis("the queues while Redis is away", () => {
 
   it("stays usable when the first question on a new connection was not answered", async () => {
     const proxy = await startDeafProxy(redis.port, 2 * DEADLINE_MS);
-    queues = createRedisQueues({
-      url: `redis://127.0.0.1:${proxy.port}`,
-      sources: ["acme"],
-      role: "ingress",
-      notify: (notice) => notices.push(notice),
-      enqueueTimeoutMs: DEADLINE_MS,
-    });
-    const opened = queues;
+    const url = `redis://127.0.0.1:${proxy.port}`;
+    const opened = open(["acme"], { url, role: "ingress" });
     await until(() => proxy.deafened > 0);
     await untilTaken(opened, "evt_1");
     await opened.close();
@@ -184,20 +177,17 @@ describeOnRedis("the queues while Redis is away", () => {
     await until(() => ran.length === 3);
   });
 
-  it.each(["dead", "hung"])(
-    "closes while Redis is %s, with a run that does not end",
-    async (how) => {
-      const opened = await openReady();
-      const { ran, workers } = work(opened, {}, () => new Promise(() => {}));
-      await until(() => ran.length > 0);
-      if (how === "dead") await redis.kill();
-      else redis.freeze();
-      const since = Date.now();
-      await workers.close({ timeoutMs: 100 });
-      await opened.close();
-      expect(Date.now() - since).toBeLessThan(30_000);
-    },
-  );
+  it.each(["dead", "hung"])("closes while Redis is %s, with an endless run", async (how) => {
+    const opened = await openReady();
+    const { ran, workers } = work(opened, {}, () => new Promise(() => {}));
+    await until(() => ran.length > 0);
+    if (how === "dead") await redis.kill();
+    else redis.freeze();
+    const since = Date.now();
+    await workers.close({ timeoutMs: 100 });
+    await opened.close();
+    expect(Date.now() - since).toBeLessThan(30_000);
+  });
 });
 
 /**

@@ -3,7 +3,7 @@ import { startSenders } from "../integration/senders.ts";
 import { createTwoStorePipeline, deliver, untilReady } from "../integration/two-stores.ts";
 import { metricByLabels } from "../support/metrics.ts";
 import { untilCompletedOnce } from "../support/pipeline.ts";
-import { withRedis } from "../support/redis-client.ts";
+import { untilReplicating, withRedis } from "../support/redis-client.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -25,11 +25,7 @@ async function startPair({ withReplica = true } = {}) {
     await database.drop();
   });
   if (replica !== undefined) {
-    await until(() =>
-      withRedis(replica.url, async (client) =>
-        (await client.info("replication")).includes("master_link_status:up"),
-      ),
-    );
+    await untilReplicating(replica.url);
   }
   return {
     ...{ urls, primary, front, link },
@@ -134,7 +130,6 @@ describeOnRedis("queue.replicas: 1", () => {
     const active = await metricByLabels(ingress.url, STORE);
     expect(active.get('source="fast",store="ledger"')).toBe(1);
     const stats = await withRedis(pair.primary.url, (client) => client.info("commandstats"));
-    // Identities go to the queue, and wait for nobody.
     expect(Number(/cmdstat_wait:calls=(\d+)/.exec(stats)?.[1] ?? 0)).toBeLessThan(5);
   });
 });

@@ -119,11 +119,9 @@ describeOnRedis("Redis behind Sentinel", () => {
     const without = sentinels.url.replace(/\?.*/, "");
     const unnamed = await checkRedis(without, strict).catch((error: unknown) => error);
     expect(connectionHint(unnamed)).toBe(ofSentinels);
-    // The Sentinels answer, and the primary that they name refuses.
     const ofRedis = sentinels.url.replace("redis-s3cret", "wrong");
     const refused = await checkRedis(ofRedis, strict).catch((error: unknown) => error);
     expect(connectionHint(refused)).toBe("Check the user and password in REDIS_URL");
-    // One Sentinel of three that is away is passed over.
     const gone = sentinels.url.replace(String(port), "1");
     expect(await checkRedis(gone, strict)).toMatchObject({ aof: true });
   });

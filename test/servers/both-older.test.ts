@@ -9,8 +9,6 @@ import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { doctorAgrees, named, sendAll } from "./sending.ts";
 
-// Redis is put back to an older append-only file, alone or with Postgres.
-
 describeOnRedis("an older Redis", () => {
   let postgres: TestPostgres;
   let redis: TestRedis;

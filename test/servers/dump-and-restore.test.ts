@@ -84,7 +84,6 @@ describeOnStandby("a dump of pg_dump", () => {
     await accept("evt_1", "evt_2");
     await queryOnce(url, "INSERT INTO app.orders VALUES ('evt_1')");
     await shell(dump);
-    // What came and was made after the dump.
     await accept("evt_3");
     await queryOnce(url, "INSERT INTO app.orders VALUES ('evt_3')");
     await queryOnce(url, "CREATE TABLE millrace.added (id text)");
@@ -101,7 +100,6 @@ describeOnStandby("a dump of pg_dump", () => {
   ])("is restored into %s", async (_what, command, before) => {
     await postgres.query(before);
     await shell(restores[command] ?? "");
-    // As it was when it was dumped, and in use again.
     expect(await contents()).toEqual(DUMPED);
     const pool = testPool(url);
     expect(await migrate({ pool })).toEqual([]);

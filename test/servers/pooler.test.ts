@@ -164,7 +164,6 @@ describeBehindPgbouncer("behind PgBouncer", () => {
     const since = Date.now() / 1_000;
     first.signal("SIGCONT");
     expect(await readMetric(first.url, LEADS)).toBe(0);
-    // The second goes on, and the first does not begin again beside it.
     await until(async () => ((await readMetric(second.url, passed)) ?? 0) > since + 10);
     expect(await readMetric(first.url, passed)).toBeLessThan(since);
     expect(await readMetric(first.url, LEADS)).toBe(0);

@@ -11,8 +11,6 @@ import { startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { doctorAgrees, named, sendAll } from "./sending.ts";
 
-// A primary dies, its standby is promoted, and the name that the roles know leads to it.
-
 const CONFIG = fileURLToPath(new URL("../fixtures/failover/millrace.config.ts", import.meta.url));
 const LOST = 100;
 
@@ -56,40 +54,36 @@ describeOnStandby("Postgres failed over", () => {
     return rows as { code: string; count: number }[];
   };
 
-  test(`to a standby that lagged runs the ${LOST} events again that it never had`, async () => {
+  async function failOverBehind(source: "acme" | "patient") {
     const { pair, pipeline } = await start();
     const [before, lost] = [named("before", 30), named("lost", LOST)];
-    await send(before, "acme");
+    const all = [...before, ...lost];
+    await send(before, source);
     await untilCompletedOnce(pipeline.database, before);
     await pair.caughtUp();
     pair.link.freeze();
-    await send(lost, "acme");
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+    await send(lost, source);
+    expect(await untilCompletedOnce(pipeline.database, all)).toEqual([]);
     await failOver(pair);
+    return { pipeline, lost, all };
+  }
 
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+  test(`to a standby that lagged runs the ${LOST} events again that it never had`, async () => {
+    const { pipeline, all } = await failOverBehind("acme");
+    expect(await untilCompletedOnce(pipeline.database, all)).toEqual([]);
     expect(worker.output()).toContain('"change":"failed_over"');
     expect(await doctorAgrees(pipeline)).toMatch(/failed over or restored: .*acme \(failed_over/);
     expect(await failures(pipeline)).toEqual([]);
   });
 
   test("to a standby that lagged fails what only the primary had, and runs it when it is sent again", async () => {
-    const { pair, pipeline } = await start();
-    const [before, lost] = [named("before", 30), named("lost", LOST)];
-    await send(before, "patient");
-    await untilCompletedOnce(pipeline.database, before);
-    await pair.caughtUp();
-    pair.link.freeze();
-    await send(lost, "patient");
-    await untilCompletedOnce(pipeline.database, lost);
-    await failOver(pair);
-
-    const all = async () => (await failures(pipeline))[0]?.count === LOST;
-    await until(all, { what: `${LOST} failed events` });
+    const { pipeline, lost, all } = await failOverBehind("patient");
+    const areFailed = async () => (await failures(pipeline))[0]?.count === LOST;
+    await until(areFailed, { what: `${LOST} failed events` });
     expect(await failures(pipeline)).toEqual([{ code: "body_lost", count: LOST }]);
     await doctorAgrees(pipeline);
     await send(lost, "patient");
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...lost])).toEqual([]);
+    expect(await untilCompletedOnce(pipeline.database, all)).toEqual([]);
   });
 
   test("with the queue on it, to a standby that lagged, runs what has no job there though an ingress marks it", async () => {

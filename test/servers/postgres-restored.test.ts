@@ -8,8 +8,6 @@ import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts
 import { until } from "../support/until.ts";
 import { doctorAgrees, named, sendAll } from "./sending.ts";
 
-// Postgres is put back to a backup under roles that go on, and Redis is not.
-
 const LATER = 299;
 
 describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
@@ -65,7 +63,6 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     expect(await doctorAgrees(pipeline)).toMatch(
       /note +epochs +Postgres was failed over or restored: .*acme/,
     );
-    // The senders deliver again: duplicates, and nothing runs.
     const again = await send(later);
     expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
     expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);

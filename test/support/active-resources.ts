@@ -33,7 +33,6 @@ export function addedSince(before: ActiveResources): string {
 
 /**
  * Waits until nothing is active that was not active `before`: what a test has closed may still be closing.
- *
  * @throws after `withinMs` (5 s), with what is still active.
  */
 export async function untilReleased(

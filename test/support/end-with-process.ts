@@ -5,7 +5,6 @@ const SCRIPT = 'read -r _; kill -9 "$1"; rm -rf "$2"';
 
 /**
  * Ends a server, and removes its folder, when this process ends without having done so, also by SIGKILL.
- *
  * @returns what to call once the server has ended otherwise: its pid may be another process' from then on.
  */
 export function endWithThisProcess(pid: number, folder: string): () => void {

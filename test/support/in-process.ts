@@ -22,7 +22,6 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /**
  * Starts a role as its `main` does, without a process: for tests of what roles do to an event. What
  * they do when they are started, signalled or killed is tested in processes.
- *
  * @param exported - What the config file exports.
  */
 export async function startInProcess(

@@ -14,8 +14,7 @@ export interface ProcessOptions {
   readonly cwd?: string;
   readonly uid?: number | undefined;
   readonly gid?: number | undefined;
-  /** Whether it has a channel to this process: it says where it listens, and ends when this process
-   * does. Default true. */
+  /** True by default: by its channel it says where it listens, and ends with this process. */
   readonly ipc?: boolean;
 }
 

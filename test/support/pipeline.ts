@@ -45,7 +45,6 @@ function environmentOf(urls: ServerUrls) {
   };
 }
 
-/** Migrates a database and gives what starts roles on it. */
 export async function createPipeline(
   urls: ServerUrls,
   over: Variables = {},

@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from "ioredis";
+import { until } from "./until.ts";
 
 export async function withRedis<T>(
   url: string,
@@ -12,6 +13,27 @@ export async function withRedis<T>(
   } finally {
     client.disconnect();
   }
+}
+
+export async function untilReplicating(
+  url: string,
+  options: { tls?: RedisOptions["tls"]; withinMs?: number } = {},
+): Promise<void> {
+  const { withinMs = 60_000, ...rest } = options;
+  const info = () => withRedis(url, (client) => client.info("replication"), rest);
+  const isUp = async () => (await info()).includes("master_link_status:up");
+  await until(isUp, { withinMs, what: "a replica in step" });
+}
+
+/** A login whose ACL leaves out a queue stands for a queue that fails by itself. */
+export async function allowOnly(redisUrl: unknown, ...keys: string[]): Promise<string> {
+  const url = new URL(String(redisUrl));
+  await withRedis(url.href, (client) =>
+    client.call("ACL", "SETUSER", "narrow", "on", "nopass", "+@all", "resetkeys", ...keys),
+  );
+  url.username = "narrow";
+  url.password = "any";
+  return url.href;
 }
 
 export async function redisText(client: Redis): Promise<string> {

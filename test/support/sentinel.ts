@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 import type { PrivateCa } from "./private-ca.ts";
 import { answersPing, redisServerPath, startRedis, tlsSettings } from "./redis-server.ts";
-import { withRedis } from "./redis-client.ts";
+import { untilReplicating, withRedis } from "./redis-client.ts";
 import { startServerProcess } from "./server-process.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { until } from "./until.ts";
@@ -17,7 +17,6 @@ export type SentinelSetup = Awaited<ReturnType<typeof startSentinels>>;
 
 /**
  * A primary, a replica, and three Sentinels that watch them.
- *
  * @param lagMs - milliseconds that the replica is behind; not with TLS.
  * @param tls - what all of them speak TLS with, also among each other.
  */
@@ -43,16 +42,7 @@ export async function startSentinels({
     return Number(port) === fronts[0].port ? 0 : 1;
   };
   // On a busy machine Sentinels see that they are late, and do nothing for half a minute each time.
-  const inStep = (server: 0 | 1) =>
-    until(
-      () =>
-        withRedis(
-          urlOf(server),
-          async (client) => (await client.info("replication")).includes("master_link_status:up"),
-          how,
-        ),
-      { withinMs: 180_000, what: "a replica in step" },
-    );
+  const inStep = (server: 0 | 1) => untilReplicating(urlOf(server), { ...how, withinMs: 180_000 });
   const setLag = (ms: number) => fronts.forEach((front) => front.lag(ms));
   const stop = async () => {
     await Promise.all([...sentinels, ...servers].map((each) => each.stop()));

@@ -1,8 +1,4 @@
-/**
- * Waits until a condition holds, looking every 20 ms, and returns what it gave.
- *
- * @throws after `withinMs` (60 s), with what the condition last gave or threw.
- */
+/** @throws after `withinMs` (60 s), with the last value or error of the condition. */
 export async function until<T>(
   condition: () => Promise<T> | T,
   options: { withinMs?: number; what?: string } = {},

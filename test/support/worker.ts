@@ -11,7 +11,6 @@ export type StartedWorker = Awaited<ReturnType<typeof startWorker>>;
 /**
  * Starts a worker on stores of its own: what the role has without its reconciler and its retention,
  * which would repair and delete what a test looks at.
- *
  * @param beforeReport - Runs between what a job wrote to the ledger and what the queue is told of it.
  */
 export async function startWorker(

@@ -32,7 +32,6 @@ test("settle ends after 1,000 attempts of what was emitted", async () => {
 });
 
 test("advance ends after 1,000 attempts, when a handler waits without end", async () => {
-  // What the test before this one has left.
   await environment.advance(0);
   await environment.deliver("shop", "forever", {}, { settle: true });
   await expect(environment.advance(86_400_000)).rejects.toMatchObject({

@@ -6,9 +6,6 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { openForAll } from "../support/open-for.ts";
 
-// An author's mistakes in a running handler, after those of packages/millrace/src/mistakes.test.ts: the
-// attempt fails, and says what to write.
-
 // oxlint-disable-next-line typescript/no-explicit-any -- mistakes that the compiler would refuse
 type Slip = (event: any, context: any) => unknown;
 const rows = pgTable("rows", { name: text() });

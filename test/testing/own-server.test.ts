@@ -6,8 +6,6 @@ import setup from "millrace/testing/global-setup";
 import { deliver } from "millrace/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-// With nothing named, a Postgres that the test environment starts. TMPDIR shows what is left of it.
-
 const config = defineConfig({ sources: { stripe: stripe() } });
 let folder: string;
 

@@ -15,8 +15,6 @@ import {
   type PageShop,
 } from "./page-shop.ts";
 
-// The newest state and the guard in Redis of docs/idempotency.md, next to handlers without them.
-
 const OPEN = { id: "i1", status: "open", version: 1 };
 const PAID = { id: "i1", status: "paid", version: 2 };
 

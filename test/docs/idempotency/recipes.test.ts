@@ -5,9 +5,6 @@ import { openForAll } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
 import { CIRCUMSTANCES, holding, jobOf, openPageShop, type Fact, type Pair } from "./page-shop.ts";
 
-// Each recipe of docs/idempotency.md, next to a handler without it, in the same circumstances: two events, in two
-// workers, on a real Postgres.
-
 const shop = openForAll(openPageShop);
 
 interface Recipe {

@@ -86,7 +86,7 @@ describeOnRedis("a process killed at a failpoint", () => {
     },
   );
 
-  test("leaves every invariant intact", { timeout: 300_000 }, async () => {
+  test("leaves every invariant intact", async () => {
     await faultTest.expectInvariants();
   });
 });

@@ -11,7 +11,6 @@ import type { ClientLog } from "../load/client-log.ts";
 import { plainEvent } from "../load/plan.ts";
 import { type FaultTest, useFaultTests } from "../start-fault-test.ts";
 
-const LONG = { timeout: 240_000 };
 const DISK_BYTES = 200 * 1_048_576;
 const LINES_MAX = 20;
 
@@ -33,53 +32,43 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
     return { ...faultTest, disk };
   }
 
-  test(
-    "what cannot be written is refused, with measure in the logs; with space all of it goes on",
-    LONG,
-    async () => {
-      const { disk, environment, log, expectInvariants } = await onSmallDisk();
-      await until(() => log.acknowledged > 20);
-      const before = await readLogs(environment);
-      const fullMs = performance.now();
-      disk.fill();
-      await refusedTimes(log, 100);
-      const texts = await until(async () => {
-        const now = await readLogs(environment);
-        const since = now.map((text, index) => text.slice(before[index]?.length));
-        // A worker that has nothing left to do need not notice it.
-        const ofIngresses = since.filter(
-          (_, index) => environment.roles[index]?.kind === "ingress",
-        );
-        return ofIngresses.every((text) => text.includes("No space left on device")) && since;
-      });
-      const seconds = (performance.now() - fullMs) / 1_000;
-      for (const text of texts) expect(text.split("\n").length / seconds).toBeLessThan(LINES_MAX);
+  test("what cannot be written is refused, with measure in the logs; with space all of it goes on", async () => {
+    const { disk, environment, log, expectInvariants } = await onSmallDisk();
+    await until(() => log.acknowledged > 20);
+    const before = await readLogs(environment);
+    const fullMs = performance.now();
+    disk.fill();
+    await refusedTimes(log, 100);
+    const texts = await until(async () => {
+      const now = await readLogs(environment);
+      const since = now.map((text, index) => text.slice(before[index]?.length));
+      // A worker that has nothing left to do need not notice it.
+      const ofIngresses = since.filter((_, index) => environment.roles[index]?.kind === "ingress");
+      return ofIngresses.every((text) => text.includes("No space left on device")) && since;
+    });
+    const seconds = (performance.now() - fullMs) / 1_000;
+    for (const text of texts) expect(text.split("\n").length / seconds).toBeLessThan(LINES_MAX);
 
-      await disk.free();
-      await expectInvariants();
-    },
-  );
+    await disk.free();
+    await expectInvariants();
+  });
 
-  test(
-    "no space for the WAL takes Postgres down: nothing is acknowledged until it is back",
-    LONG,
-    async () => {
-      const { disk, environment, log, burst, expectInvariants } = await onSmallDisk();
-      await until(() => log.acknowledged > 100);
-      disk.fill();
-      await refusedTimes(log, 20);
-      // A segment of the WAL has no space any more: Postgres panics, and cannot recover.
-      const { url } = environment.servers.postgres;
-      const switchWal = () => queryOnce(url, "select pg_switch_wal()");
-      await until(() => switchWal().then(() => false, isRefused));
-      await refusedTimes(log, 20);
-      expect(await burst(plainEvent("msg_no_room_1", { copies: 100 }))).toBe(0);
+  test("no space for the WAL takes Postgres down: nothing is acknowledged until it is back", async () => {
+    const { disk, environment, log, burst, expectInvariants } = await onSmallDisk();
+    await until(() => log.acknowledged > 100);
+    disk.fill();
+    await refusedTimes(log, 20);
+    // A segment of the WAL has no space any more: Postgres panics, and cannot recover.
+    const { url } = environment.servers.postgres;
+    const switchWal = () => queryOnce(url, "select pg_switch_wal()");
+    await until(() => switchWal().then(() => false, isRefused));
+    await refusedTimes(log, 20);
+    expect(await burst(plainEvent("msg_no_room_1", { copies: 100 }))).toBe(0);
 
-      await disk.free();
-      await environment.servers.restartPostgres();
-      await expectInvariants();
-    },
-  );
+    await disk.free();
+    await environment.servers.restartPostgres();
+    await expectInvariants();
+  });
 });
 
 async function refusedTimes({ unusual }: ClientLog, times: number): Promise<void> {
@@ -102,7 +91,6 @@ describeOnRedis("F26 the disk of the logs is full", () => {
 
   test.skipIf(!existsSync(FULL))(
     "an ingress and a worker that cannot write their logs go on, and end on SIGTERM (needs /dev/full)",
-    { timeout: 120_000 },
     async () => {
       const { environment, log, send, settled, expectInvariants } = await startFaultTest({
         backend: "redis",

@@ -5,8 +5,6 @@ import { openForEach } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
 import { openHangingServers, type Source, type Timed } from "./hanging-servers.ts";
 
-// The deadline of a write to an event store when a server hangs, tried by HTTP: it fails when nobody keeps it.
-
 const ANSWERED_WITHIN_MS = 4_000;
 const AT_ONCE_MS = 400;
 const LOAD_MS = 1_500;

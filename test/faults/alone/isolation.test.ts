@@ -36,19 +36,15 @@ describeOnRedis("a fault that must hold up nobody else, on a test environment of
     await faultTest.expectInvariants({ stretches });
   }
 
-  test(
-    "F21 a flood that hangs, and events that fail, kill, are huge or no event, hold up nobody else",
-    { timeout: 600_000 },
-    async () => {
-      const env = { FAULTS_HANDLER_TIMEOUT_MS: String(HANDLER_TIMEOUT_MS) };
-      const strike = async (faultTest: FaultTest) => {
-        for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
-        await inject.ways["no envelope"]?.(faultTest);
-        await poison.ways["floods"]?.(faultTest);
-      };
-      await expectIsolation({ env }, strike, 180_000);
-    },
-  );
+  test("F21 a flood that hangs, and events that fail, kill, are huge or no event, hold up nobody else", async () => {
+    const env = { FAULTS_HANDLER_TIMEOUT_MS: String(HANDLER_TIMEOUT_MS) };
+    const strike = async (faultTest: FaultTest) => {
+      for (const way of ["fails", "huge", "dies"]) await poison.ways[way]?.(faultTest);
+      await inject.ways["no envelope"]?.(faultTest);
+      await poison.ways["floods"]?.(faultTest);
+    };
+    await expectIsolation({ env }, strike, 180_000);
+  }, 600_000);
 
   test.runIf(ALL).for(["5000", "10000x20"])(
     "F20 %s deliveries over four ingresses run once each and hold up nobody else (needs FAULTS=all)",

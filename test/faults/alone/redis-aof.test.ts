@@ -8,7 +8,6 @@ import { plainEvent } from "../load/plan.ts";
 import { useFaultTests } from "../start-fault-test.ts";
 import { openEnvironment, type FaultEnvironment } from "../environment/environment.ts";
 
-const LONG = { timeout: 240_000 };
 const WITHOUT_AOF = ["--appendonly", "no"];
 const UNFIT: readonly (readonly [string, readonly string[]])[] = [
   ["no AOF", WITHOUT_AOF],
@@ -23,27 +22,22 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     bare = undefined;
   });
 
-  test(
-    "no AOF: a Redis that comes back empty costs nothing that the ledger took first",
-    LONG,
-    async () => {
-      const env = { MILLRACE_REDIS_VOLATILE: "1" };
-      const options = { backend: "redis", ack: "ledger", env, redisArgs: WITHOUT_AOF } as const;
-      const faultTest = await startFaultTest(options, { rate: 20 });
-      const { environment, log, send, settled, expectInvariants } = faultTest;
-      // Its next attempt waits in the queue when that goes.
-      send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
-      await settled("msg_waiting_1", "pending");
-      await until(() => log.acknowledged > 40);
-      expect(await loseRedis(environment)).toBeGreaterThan(0);
-      await environment.servers.restartRedis();
-      await expectInvariants();
-    },
-  );
+  test("no AOF: a Redis that comes back empty costs nothing that the ledger took first", async () => {
+    const env = { MILLRACE_REDIS_VOLATILE: "1" };
+    const options = { backend: "redis", ack: "ledger", env, redisArgs: WITHOUT_AOF } as const;
+    const faultTest = await startFaultTest(options, { rate: 20 });
+    const { environment, log, send, settled, expectInvariants } = faultTest;
+    // Its next attempt waits in the queue when that goes.
+    send(plainEvent("msg_waiting_1", { plan: { fails: 6 } }));
+    await settled("msg_waiting_1", "pending");
+    await until(() => log.acknowledged > 40);
+    expect(await loseRedis(environment)).toBeGreaterThan(0);
+    await environment.servers.restartRedis();
+    await expectInvariants();
+  });
 
   test.each(UNFIT)(
     "%s: ingress and worker refuse to start, and say what repairs it",
-    LONG,
     async (_title, redisArgs) => {
       const nobody = { ingresses: 0, workers: 0 };
       bare = await openEnvironment({ backend: "redis", ack: "queue", ...nobody, redisArgs });
@@ -58,7 +52,7 @@ describeOnRedis("F7 what Redis keeps on disk", () => {
     },
   );
 
-  test("AOF always: kill upon kill, nothing that was acknowledged is lost", LONG, async () => {
+  test("AOF always: kill upon kill, nothing that was acknowledged is lost", async () => {
     const redisArgs = ["--appendfsync", "always"];
     const options = { backend: "redis", ack: "queue", redisArgs } as const;
     const { environment, log, expectInvariants } = await startFaultTest(options);

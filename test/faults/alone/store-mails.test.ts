@@ -44,27 +44,23 @@ const OF_BOTH = new Set<Failpoint>(
 const SENT_UNRECORDED: Failpoint = "worker.step_ran";
 
 onOneBackend("the example store mails a shipped order", (prepare) => {
-  test(
-    "once, whenever its worker is killed; twice at one step, under one Message-ID",
-    { timeout: 900_000 },
-    async () => {
-      // Two stacks side by side: most of the time is a wait for the lock of the worker that was killed.
-      const acks = ["queue", "ledger"] as const;
-      const accounts = await Promise.all(
-        acks.map(async (ack) => {
-          const servers = await prepare();
-          return await openOn(servers, () => killAtEachStep(servers, ack));
-        }),
-      );
-      const expected = STEPS.map(([event, failpoint]) => ({
-        ...{ event, failpoint, struck: true },
-        sent: failpoint === SENT_UNRECORDED ? 2 : 1,
-        messageIds: 1,
-        ...{ mailEvents: ["completed"], mails: 1, shipments: 1 },
-      }));
-      expect(accounts).toEqual(acks.map((ack) => ({ ack, account: expected })));
-    },
-  );
+  test("once, whenever its worker is killed; twice at one step, under one Message-ID", async () => {
+    // Two stacks side by side: most of the time is a wait for the lock of the worker that was killed.
+    const acks = ["queue", "ledger"] as const;
+    const accounts = await Promise.all(
+      acks.map(async (ack) => {
+        const servers = await prepare();
+        return await openOn(servers, () => killAtEachStep(servers, ack));
+      }),
+    );
+    const expected = STEPS.map(([event, failpoint]) => ({
+      ...{ event, failpoint, struck: true },
+      sent: failpoint === SENT_UNRECORDED ? 2 : 1,
+      messageIds: 1,
+      ...{ mailEvents: ["completed"], mails: 1, shipments: 1 },
+    }));
+    expect(accounts).toEqual(acks.map((ack) => ({ ack, account: expected })));
+  }, 900_000);
 });
 
 async function killAtEachStep(servers: TestServers, ack: "queue" | "ledger") {

@@ -5,6 +5,7 @@ import { ENVELOPE_VERSION } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { withQueue } from "../../support/queue-fixture.ts";
 import { describeOnRedis } from "../../support/redis.ts";
+import { eventOf } from "../../support/seen-events.ts";
 import { until } from "../../support/until.ts";
 import type { Role } from "../environment/role.ts";
 import { plainEvent } from "../load/plan.ts";
@@ -21,91 +22,77 @@ describeOnRedis("an older and a newer build side by side", () => {
   });
   afterAll(() => newer?.remove());
 
-  test(
-    "F23 a rolling deploy and the way back: older workers leave what a newer ingress queues to newer workers",
-    { timeout: 600_000 },
-    async () => {
-      const build = given(newer);
-      const faultTest = await startFaultTest({ backend: "redis", ack: "queue", ingresses: 1 });
-      const { environment, log, send, settled } = faultTest;
-      const olderRoles = [...environment.roles];
-      const olderWorkers = [...environment.workers];
-      await until(() => log.acknowledged > DELIVERED_FIRST);
+  test("F23 a rolling deploy and the way back: older workers leave what a newer ingress queues to newer workers", async () => {
+    const build = given(newer);
+    const faultTest = await startFaultTest({ backend: "redis", ack: "queue", ingresses: 1 });
+    const { environment, log, send, settled } = faultTest;
+    const olderRoles = [...environment.roles];
+    const olderWorkers = [...environment.workers];
+    await until(() => log.acknowledged > DELIVERED_FIRST);
 
-      // The database first, under the older build, which goes on.
-      const migrated = await environment.command(["migrate"], build);
-      expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
-      const [fallen] = olderWorkers;
-      await fallen?.end("SIGKILL");
-      await fallen?.start();
-      send(plainEvent("msg_after_migration_1"));
-      await settled("msg_after_migration_1", "completed");
-      // It is on its way until long after the older workers are gone.
-      send(plainEvent("msg_older_1", { plan: { fails: 60 } }));
-      await settled("msg_older_1", "pending");
+    const migrated = await environment.command(["migrate"], build);
+    expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining("newer") });
+    const [fallen] = olderWorkers;
+    await fallen?.end("SIGKILL");
+    await fallen?.start();
+    send(plainEvent("msg_after_migration_1"));
+    await settled("msg_after_migration_1", "completed");
+    // It is on its way until long after the older workers are gone.
+    send(plainEvent("msg_older_1", { plan: { fails: 60 } }));
+    await settled("msg_older_1", "pending");
 
-      await environment.addRole("ingress", { build }).start();
-      await olderRoles.find(({ kind }) => kind === "ingress")?.retire();
-      send(plainEvent("msg_newer_1", { copies: 3 }));
-      await withQueue(environment.urls, "steady", async (queue) => {
-        const job = await until(() => queue.getJob("msg_newer_1"));
-        expect(job.data.v).toBe(build.envelopeVersion);
-        await until(() => job.isDelayed(), { what: "msg_newer_1 delayed by an older worker" });
-      });
-      expect(await statusOf(faultTest, "msg_newer_1")).toBeUndefined();
+    await environment.addRole("ingress", { build }).start();
+    await olderRoles.find(({ kind }) => kind === "ingress")?.retire();
+    send(plainEvent("msg_newer_1", { copies: 3 }));
+    await withQueue(environment.urls, "steady", async (queue) => {
+      const job = await until(() => queue.getJob("msg_newer_1"));
+      expect(job.data.v).toBe(build.envelopeVersion);
+      await until(() => job.isDelayed(), { what: "msg_newer_1 delayed by an older worker" });
+    });
+    expect(await eventOf(environment.database, "msg_newer_1")).toBeUndefined();
 
-      // Then the workers, one beside the older ones first.
-      const worker = environment.addRole("worker", { build });
-      await worker.start();
-      await until(async () => (await handledBy(faultTest, [worker])).length > 0, {
-        what: "an event handled by the newer worker beside the older ones",
-      });
-      const olderPids = olderWorkers.map(({ pid }) => ({ pid }));
-      await Promise.all(olderWorkers.map((role) => role.retire()));
-      await settled("msg_newer_1", "completed");
-      await until(async () => (await handledBy(faultTest, [worker])).includes("msg_older_1"), {
-        what: "msg_older_1 handled by the newer worker",
-      });
-      expect(await handledBy(faultTest, [worker])).toContain("msg_newer_1");
-      expect(await handledBy(faultTest, olderPids)).toContain("msg_after_migration_1");
+    const worker = environment.addRole("worker", { build });
+    await worker.start();
+    await until(async () => (await handledBy(faultTest, [worker])).length > 0, {
+      what: "an event handled by the newer worker beside the older ones",
+    });
+    const olderPids = olderWorkers.map(({ pid }) => ({ pid }));
+    await Promise.all(olderWorkers.map((role) => role.retire()));
+    await settled("msg_newer_1", "completed");
+    await until(async () => (await handledBy(faultTest, [worker])).includes("msg_older_1"), {
+      what: "msg_older_1 handled by the newer worker",
+    });
+    expect(await handledBy(faultTest, [worker])).toContain("msg_newer_1");
+    expect(await handledBy(faultTest, olderPids)).toContain("msg_after_migration_1");
 
-      // The way back: the ingress first, then the workers, once no job of the newer build is left.
-      const newerIngress = environment.roles.find(
-        ({ kind, retired }) => kind === "ingress" && !retired,
+    // The way back: the ingress first, then the workers, once no job of the newer build is left.
+    const newerIngress = environment.roles.find(
+      ({ kind, retired }) => kind === "ingress" && !retired,
+    );
+    await environment.addRole("ingress").start();
+    await newerIngress?.retire();
+    const back = environment.addRole("worker");
+    await back.start();
+    await withQueue(environment.urls, "steady", async (queue) => {
+      await until(
+        async () => {
+          const jobs = await queue.getJobs(["waiting", "active", "delayed", "prioritized"]);
+          return jobs.every(({ data }) => data.v !== build.envelopeVersion);
+        },
+        { what: "no job of the newer build" },
       );
-      await environment.addRole("ingress").start();
-      await newerIngress?.retire();
-      const back = environment.addRole("worker");
-      await back.start();
-      await withQueue(environment.urls, "steady", async (queue) => {
-        await until(
-          async () => {
-            const jobs = await queue.getJobs(["waiting", "active", "delayed", "prioritized"]);
-            return jobs.every(({ data }) => data.v !== build.envelopeVersion);
-          },
-          { what: "no job of the newer build" },
-        );
-      });
-      await worker.retire();
-      send(plainEvent("msg_back_1", { copies: 3 }));
-      await settled("msg_back_1", "completed");
-      await faultTest.expectInvariants();
-      expect(await handledBy(faultTest, [back])).toContain("msg_back_1");
-    },
-  );
+    });
+    await worker.retire();
+    send(plainEvent("msg_back_1", { copies: 3 }));
+    await settled("msg_back_1", "completed");
+    await faultTest.expectInvariants();
+    expect(await handledBy(faultTest, [back])).toContain("msg_back_1");
+  }, 600_000);
 });
 
 function given<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("Cannot continue: the newer build is missing");
   return value;
-}
-
-async function statusOf({ environment }: FaultTest, id: string): Promise<string | undefined> {
-  const { rows } = await environment.database.query(
-    "select status from millrace.events where event_id = $1",
-    [id],
-  );
-  return rows[0]?.status;
 }
 
 async function handledBy(

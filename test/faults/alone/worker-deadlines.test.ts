@@ -4,8 +4,6 @@ import { openForEach } from "../../support/open-for.ts";
 import { until } from "../../support/until.ts";
 import { openHangingServers } from "./hanging-servers.ts";
 
-// The deadline of a handler's run when a server hangs, tried from outside: it fails when nobody keeps it.
-
 const TIMED_OUT = { code: "handler_timeout", attempt: 1 };
 
 const hanging = openForEach(openHangingServers);

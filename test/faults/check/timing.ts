@@ -87,7 +87,6 @@ export async function checkIsolation(evidence: Evidence): Promise<Finding[]> {
     }));
 }
 
-/** Completed events that {@link checkIsolation} measures by, of those that were received since then. */
 export async function countOthers(
   { environment, log }: Pick<Evidence, "environment" | "log">,
   sinceMs: number,

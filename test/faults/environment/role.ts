@@ -60,7 +60,6 @@ export function createRole(options: RoleOptions) {
     }
   }
 
-  /** Two that start it at the same time start it once. */
   function start(): Promise<void> {
     starting ??= startUntilUp().finally(() => {
       starting = undefined;

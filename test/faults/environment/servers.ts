@@ -81,7 +81,6 @@ export async function startServers(options: ServersOptions) {
       reaper.watch(standby.server.pid);
       return standby;
     },
-    /** Kills the Postgres, promotes its standby, and lets everything lead there. */
     failOver: async <T>(standby: Standby, read: (url: string) => Promise<T>) => {
       const old = postgres;
       const names = [account, ...(pooler ? [] : [toPostgres.ingress, toPostgres.worker])];

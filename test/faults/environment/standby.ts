@@ -31,7 +31,6 @@ export async function startPostgresServer(
 
 /**
  * Makes a standby of a server that goes on meanwhile, in a folder that is not there yet.
- *
  * @see https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP
  */
 export async function startStandby(

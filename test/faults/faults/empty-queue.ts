@@ -102,7 +102,6 @@ export async function removeJobs({ environment }: FaultContext): Promise<number>
   return removed;
 }
 
-/** Notes the events whose jobs are gone. */
 function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): number {
   const ours = jobs.filter(isOurs);
   const alone = ours.filter(({ body }) => body !== undefined);

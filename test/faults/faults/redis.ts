@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { withRedis } from "../../support/redis-client.ts";
+import { untilReplicating, withRedis } from "../../support/redis-client.ts";
 import { startRedis, type TestRedis } from "../../support/redis-server.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
@@ -95,11 +95,7 @@ function failOver(lagMs: number): Way {
     const args = ["--appendfsync", "always", "--replicaof", "127.0.0.1", String(link.port)];
     const replica = await startRedis({ args });
     try {
-      await until(() =>
-        withRedis(replica.url, async (client) =>
-          (await client.info("replication")).includes("master_link_status:up"),
-        ),
-      );
+      await untilReplicating(replica.url);
       link.lag(lagMs);
       await sleep(context.random.between(1_000, 3_000));
       await replace(context, "F29", {

@@ -53,7 +53,6 @@ export function startLoad(
   };
 }
 
-/** Waits until every delivery is answered, nothing is pending and no job lives. */
 export async function drain(
   environment: FaultEnvironment,
   senders: Pick<Senders, "outstanding">,

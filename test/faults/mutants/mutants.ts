@@ -14,7 +14,6 @@ export interface Mutant {
   readonly trials: readonly Trial[];
 }
 
-/** The mutants of the text files beside this one. */
 export const MUTANTS: readonly Mutant[] = readdirSync(new URL(".", import.meta.url))
   .filter((name) => name.endsWith(".txt"))
   .flatMap((name) =>
