@@ -142,7 +142,8 @@ const config = defineConfig({
         const failed = await prisma
           .$transaction(async (inner) => inner.order.create({ data: { id: "o1", amount: 1n } }))
           .then(() => false, () => true);
-        await prisma.order.create({ data: { id: \`after \${failed}\`, amount: 2n } });
+        const id = \`after \${failed}\`;
+        await prisma.order.upsert({ where: { id }, create: { id, amount: 2n }, update: {} });
       }
       if (event.payload.fails === true) throw new Error("and so it is undone");
     }),

@@ -18,6 +18,11 @@ export async function createPageProject(files: ReadonlyMap<string, string>) {
     ...files,
     ["package.json", '{ "private": true, "type": "module" }'],
     ["tsconfig.json", tsconfig("nodenext")],
+    // As an installed package: its bundle lies outside of `node_modules` here.
+    [
+      "vitest.config.mjs",
+      "export default { test: { server: { deps: { external: [/bundle/] } } } };",
+    ],
   ]);
   for (const [name, text] of project) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -51,11 +56,11 @@ export async function createPageProject(files: ReadonlyMap<string, string>) {
       const at = output.indexOf('{"num');
       if (at === -1) throw new Error(`Cannot run the page's tests:\n${output}`);
       const report = JSON.parse(output.slice(at));
-      const failures: object[] = report.testResults.flatMap((file: ReportedFile) =>
-        file.status === "failed" && file.assertionResults.length === 0
-          ? [file]
-          : file.assertionResults.filter(({ status }) => status !== "passed"),
-      );
+      const failures: object[] = report.testResults.flatMap((file: ReportedFile) => {
+        const failed = file.assertionResults.filter(({ status }) => status !== "passed");
+        // A file fails before its tests, or after them.
+        return file.status === "failed" && failed.length === 0 ? [file] : failed;
+      });
       return { success: report.success, numPassedTests: report.numPassedTests, failures };
     },
     remove: () => rm(folder, { recursive: true, force: true }),
