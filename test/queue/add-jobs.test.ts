@@ -84,13 +84,14 @@ describeOnRedis("adding jobs", () => {
 
   it("counts the jobs that other tools remove, and not what Millrace does to its own", async () => {
     const removed = async () => (await on.queues.counts()).get("acme")?.removed;
-    const [first, second, third, later] = ["a_1", "a_2", "a_3", "a_4"].map((id) => event(id));
+    const [first, second, third] = [event("a_1"), event("a_2"), event("a_3")];
+    const later = event("a_4");
     await on.client.lpush(`${PREFIX}wait`, "older_1", "older_2");
-    await on.queues.enqueue([first!, second!, third!]);
-    await on.queues.enqueue([second!, later!], { delaysMs: [0, 60_000] });
+    await on.queues.enqueue([first, second, third]);
+    await on.queues.enqueue([second, later], { delaysMs: [0, 60_000] });
     expect(await removed()).toBe(0);
-    await on.queues.removeJob(first!);
-    await on.queues.removeJob(later!);
+    await on.queues.removeJob(first);
+    await on.queues.removeJob(later);
     expect(await removed()).toBe(0);
     const queue = on.queues.queues.get("acme");
     await queue?.remove("a_2");
