@@ -26,7 +26,9 @@ describe("a later start", () => {
       "ALTER DATABASE millrace OWNER TO millrace",
       "DROP ROLE millrace_app",
       "CREATE SCHEMA shop CREATE TABLE parts (id serial, t tsvector) CREATE VIEW seen AS SELECT 1 AS one",
-      "CREATE TYPE shop.kind AS ENUM ('a')",
+      "CREATE TABLE shop.days (n int) PARTITION BY LIST (n)",
+      "CREATE TABLE shop.day PARTITION OF shop.days FOR VALUES IN (1)",
+      "CREATE TYPE shop.kind AS ENUM ('a'); CREATE TYPE shop.pair AS (a int, b int)",
       "CREATE FUNCTION shop.one() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ]) {
       await queryOnce(first.url, text);
@@ -42,6 +44,7 @@ describe("a later start", () => {
       "ALTER TABLE shop.parts ADD COLUMN n int",
       "INSERT INTO shop.parts (n) SELECT shop.one()",
       "ALTER TYPE shop.kind ADD VALUE 'b'",
+      "ALTER TYPE shop.pair ADD ATTRIBUTE c int; ALTER TABLE shop.day SET (fillfactor = 90)",
       "DROP SCHEMA shop CASCADE",
       "CREATE TABLE public.more ()",
     ]) {

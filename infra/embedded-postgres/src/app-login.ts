@@ -4,33 +4,25 @@ import { ROLE } from "./initialise-data.ts";
 /** The login of processes that run handlers. It owns the database and is no superuser. */
 export const APP_LOGIN = "millrace_app";
 
-/** For data folders from before the app's login, and for what a person made with psql. */
+/** All that people made, without the parts of extensions, and what goes with its table or type. */
 const OWN_ALL = `
 DO $$
 DECLARE
   found text;
 BEGIN
   FOR found IN
-    SELECT format('SCHEMA %I', n.nspname) FROM pg_namespace n
-    WHERE n.nspowner = '${ROLE}'::regrole AND n.nspname !~ '^(pg_|information_schema$)'
-    UNION ALL
-    SELECT format('%s %s', k.kind, c.oid::regclass) FROM pg_class c
-    JOIN (VALUES ('r', 'TABLE'), ('p', 'TABLE'), ('v', 'VIEW'), ('m', 'MATERIALIZED VIEW'),
-      ('S', 'SEQUENCE'), ('f', 'FOREIGN TABLE')) AS k (relkind, kind) ON c.relkind = k.relkind::"char"
-    WHERE c.relowner = '${ROLE}'::regrole AND c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
-        AND d.objid = c.oid AND d.deptype IN ('e', 'a', 'i'))
-    UNION ALL
-    SELECT format('ROUTINE %s', p.oid::regprocedure) FROM pg_proc p
-    WHERE p.proowner = '${ROLE}'::regrole AND p.pronamespace::regnamespace::text !~ '^(pg_|information_schema$)'
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass
-        AND d.objid = p.oid AND d.deptype IN ('e', 'i'))
-    UNION ALL
-    SELECT format('TYPE %s', t.oid::regtype) FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
-    WHERE t.typowner = '${ROLE}'::regrole AND t.typnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
-      AND (t.typtype IN ('e', 'd', 'r') OR c.relkind = 'c')
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_type'::regclass
-        AND d.objid = t.oid AND d.deptype IN ('e', 'i'))
+    SELECT format('%s %s', replace(o.type, 'composite ', ''), o.identity)
+    FROM (
+      SELECT 'pg_namespace'::regclass, oid, nspowner FROM pg_namespace
+      UNION ALL SELECT 'pg_class'::regclass, oid, relowner FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+      UNION ALL SELECT 'pg_proc'::regclass, oid, proowner FROM pg_proc
+      UNION ALL SELECT 'pg_type'::regclass, oid, typowner FROM pg_type
+    ) AS made (class, id, owner)
+    CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o
+    WHERE owner = '${ROLE}'::regrole AND id >= 16384 AND NOT EXISTS (
+      SELECT FROM pg_depend d WHERE d.classid = class AND d.objid = id
+        AND (d.deptype IN ('e', 'i') OR (d.deptype = 'a' AND o.type = 'sequence'))
+    )
   LOOP
     EXECUTE format('ALTER %s OWNER TO ${APP_LOGIN}', found);
   END LOOP;
