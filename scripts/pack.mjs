@@ -30,8 +30,8 @@ await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 const manifest = stagePackage(root, folder);
 
-// The packages of other people that it runs with, those in the bundle too, as CycloneDX. It names no time and no folder, so
-// that a package is the same each time.
+// The packages of other people that it runs with, those in the bundle too, as CycloneDX. It names
+// no time and no folder, so that a package is the same each time.
 const listed = await runNpm(root, [
   ...["sbom", "--sbom-format=cyclonedx", "--omit=dev", "--package-lock-only", "--loglevel=error"],
   ...["--workspace=packages/millrace", "--workspace=apps/cli"],

@@ -83,6 +83,7 @@ export {
   isInternal,
   sourceOptionsSchema,
   comparisonRules,
+  type ComparisonRules,
   withUrl,
   type Source,
   type SourcePolicy,

@@ -70,11 +70,17 @@ export function withUrl<S extends { readonly provider: Provider }>(
 }
 
 /** The rules by which the ledger compares deliveries of a source. */
+export interface ComparisonRules {
+  /** False for a source whose equal signed messages may be several events. */
+  bodyDedup(this: void, source: string): boolean;
+  /** Fields of a source's bodies that say which attempt of the sender it is. */
+  attemptFields(this: void, source: string): readonly string[];
+}
+
 export function comparisonRules(
   sources: Readonly<Record<string, Pick<Source, "provider" | "options">>>,
-) {
+): ComparisonRules {
   return {
-    /** True where a second id with an equal signed message is a copy; default true. */
     bodyDedup: (source: string) => sources[source]?.options.bodyDedup !== false,
     attemptFields: (source: string) => sources[source]?.provider.attemptFields ?? [],
   };

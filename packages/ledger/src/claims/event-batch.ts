@@ -48,7 +48,7 @@ const BODY_WITHIN = (i: string) =>
 
 /**
  * Keeps an incoming event `i` whose body is not the first of its id. `same`: only fields of the
- * attempt differ. `taken`: the first was a refused copy, whose place the event has now.
+ * attempt differ. `taken`: the first was a refused copy, whose row the event has now.
  */
 export const NOTE_CONFLICT = (i: string) => `millrace.note_conflict(
     ${i}.source, ${i}.event_id, ${i}.body_hash, (${i}.body_from IS NOT NULL)::int, ${i}.type, ${i}.headers::jsonb,

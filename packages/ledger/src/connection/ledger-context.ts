@@ -1,3 +1,4 @@
+import type { ComparisonRules } from "@millrace/core";
 import {
   createTableRelationsHelpers,
   extractTablesRelationalConfig,
@@ -9,7 +10,7 @@ import type pg from "pg";
 import type { PooledConnection, ResetReason } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
-export interface LedgerOptions {
+export interface LedgerOptions extends Partial<ComparisonRules> {
   /** Milliseconds that the ledger's own statements may take. */
   readonly statementTimeoutMs?: number;
   /** Milliseconds that a statement waits for a row that another transaction holds. */
@@ -18,10 +19,6 @@ export interface LedgerOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** Days that a completed event is known. Default 90. */
   readonly keysDays?: number;
-  /** False for a source whose equal signed messages may be several events. Default: true. */
-  readonly bodyDedup?: ((source: string) => boolean) | undefined;
-  /** Fields of a source's bodies that say which attempt of the sender it is. Default: none. */
-  readonly attemptFields?: ((source: string) => readonly string[]) | undefined;
   readonly schema?: Record<string, unknown> | undefined;
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
 }
@@ -33,7 +30,7 @@ export interface ConnectionReset {
 
 export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
 
-export interface LedgerContext {
+export interface LedgerContext extends ComparisonRules {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
   readonly short: TransactionOptions;
@@ -44,8 +41,6 @@ export interface LedgerContext {
   readonly keysDays: number;
   readonly lockTimeoutMs: number;
   readonly idleInTransactionTimeoutMs: number;
-  readonly bodyDedup: (source: string) => boolean;
-  readonly attemptFields: (source: string) => readonly string[];
   readonly tables: UserTables | undefined;
   readonly onReset: LedgerOptions["onReset"];
 }

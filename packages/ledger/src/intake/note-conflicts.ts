@@ -52,7 +52,7 @@ export async function noteConflicts(
   return deliveries.map((event) => NOTED[noted.get(nameOf(event)) ?? "conflict"]);
 }
 
-/** An event that has a copy's place is pending, and gets its job as a failed one does. */
+/** An event that has a copy's row is pending, and gets its job as a failed one does. */
 export const NOTED = {
   conflict: "conflict",
   same: "duplicate",
