@@ -111,7 +111,7 @@ async function playWithout(
 }
 
 const alter = ({ env }: Pipeline, what: string) =>
-  `ALTER DATABASE "${new URL(env.DATABASE_URL).pathname.slice(1)}" ${what}`;
+  `ALTER DATABASE "${new URL(env.DATABASE_URL ?? "").pathname.slice(1)}" ${what}`;
 
 describeBehindPgbouncer("settings of a database", () => {
   let pooler: TestPgbouncer;
