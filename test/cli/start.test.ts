@@ -45,7 +45,7 @@ describe("millrace start", () => {
     const again = await command("send", "acme", "test.effect", "--id", "msg_found_1");
     expect(again.stdout).toContain("duplicate");
     const many = await command("send", "stripe", "--count", "5", "--duplicates", "2");
-    expect(many.stdout).toMatch(/sent +15 in .*\naccepted +5\nduplicate +10\nrejected +0\n/);
+    expect(many.stdout).toMatch(/sent +15\naccepted +5\nduplicate +10\nrejected +0\n/);
     expect(many.code).toBe(0);
     expect(await command("migrate", "--check")).toMatchObject({ code: 0 });
   });

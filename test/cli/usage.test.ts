@@ -151,7 +151,9 @@ describe("a command that cannot work ends with 1 and says", () => {
     await writeFile(config, "throw new Error('no luck')");
     const env = { MILLRACE_CONFIG: config };
     const quiet = await millrace(["send", "stripe"], { env });
-    expect(quiet.stderr).toMatch(/^millrace: .*no luck \(invalid_config\)\n$/);
+    expect(quiet.stderr).toMatch(
+      /^millrace: .*no luck \(.*broken\.config\.ts:1:\d+\) \(invalid_config\)\n$/,
+    );
     const loud = await millrace(["send", "stripe"], { env: { ...env, LOG_LEVEL: "debug" } });
     expect(loud.stderr).toMatch(/\n\s+at /);
   });

@@ -116,7 +116,10 @@ export function queueRunning(fixture: QueueFixture): void {
       });
       await expect
         .poll(async () => (await fixture.queues.counts()).get("acme"), { timeout: 30_000 })
-        .toEqual({ waiting: 0, active: 1, delayed: 1, completed: 1, failed: 1, paused: false });
+        .toEqual({
+          ...{ waiting: 0, active: 1, delayed: 1, completed: 1, failed: 1 },
+          ...{ removed: 0, paused: false },
+        });
     });
 
     it("runs nothing of a paused source until it is resumed, and runs the others", async () => {

@@ -78,7 +78,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   [
     "handlers that cannot be imported stop the start, with their cause",
     { BREAK: "import" },
-    /the handlers are broken \(handlers_not_loaded\)/,
+    /the handlers are broken \([^)]+\.m?ts:[\d:]+\) \(handlers_not_loaded\)/,
   ],
   [
     "handlers of sources that are not configured stop the start, all of them named",
