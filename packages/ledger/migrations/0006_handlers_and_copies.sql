@@ -98,8 +98,9 @@ SET search_path = pg_catalog, pg_temp AS $$
   )
 $$;
 
--- A failed event is changed by a retry, and not by a handler. Pending to completed pays nothing. The
--- path keeps a handler from putting functions and views of its own before those of Postgres.
+-- A failed event is changed by a retry, and not by a handler, except that an emit gives an event its
+-- lost body again. Pending to completed pays nothing. The path keeps a handler from putting functions
+-- and views of its own before those of Postgres.
 CREATE OR REPLACE FUNCTION millrace.refuse_transition() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -107,7 +108,7 @@ BEGIN
     IF OLD.status = 'failed' AND NEW.status <> 'completed'
       AND NEW.attempts >= OLD.attempts AND NEW.attempts_at_retry >= OLD.attempts_at_retry
       AND NEW.source = OLD.source AND NEW.event_id = OLD.event_id AND NEW.generation = OLD.generation
-      AND NOT millrace.in_handler()
+      AND (OLD.last_error_code = 'body_lost' OR NOT millrace.in_handler())
     THEN
       RETURN NULL;
     END IF;
