@@ -12,8 +12,8 @@ const FIXTURE = new URL("../fixtures/executed-files/", import.meta.url);
 
 describeOnRedis("the product files that run for an event", () => {
   describe.each([
-    { groups: "on", attemptMax: 31 },
-    { groups: "off", attemptMax: 33 },
+    { groups: "on", attemptMax: 32 },
+    { groups: "off", attemptMax: 35 },
   ])("with groups $groups", ({ groups, attemptMax }) => {
     let servers: TestServers;
     let pipeline: Pipeline;
