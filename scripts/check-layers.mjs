@@ -96,7 +96,9 @@ function sourceFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      return ["node_modules", "dist", "bundle", ".turbo"].includes(entry.name) ? [] : sourceFiles(path);
+      return ["node_modules", "dist", "bundle", ".turbo"].includes(entry.name)
+        ? []
+        : sourceFiles(path);
     }
     return /\.(ts|mts|mjs|js|tsx)$/.test(entry.name) ? [path] : [];
   });
