@@ -30,6 +30,9 @@ END
 $$`;
 
 export async function giveToApp(client: pg.Client, password: string): Promise<void> {
+  // A standby is given to it on its primary.
+  const standby = await client.query("SELECT WHERE pg_is_in_recovery()");
+  if (standby.rowCount !== 0) return;
   const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [APP_LOGIN]);
   if (rowCount === 0) {
     await client.query(`CREATE ROLE ${APP_LOGIN} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
