@@ -57,6 +57,7 @@ export const line = defineProvider({
   id: "json:webhookEventId",
   type: "json:type",
   idIsSigned: true,
+  attemptFields: ["deliveryContext"],
   answer: { status: 200 },
 });
 

@@ -20,6 +20,7 @@ export const linear = defineProvider({
   }),
   id: "header:linear-delivery",
   type: ["{json:type}.{json:action}", "json:type"],
+  attemptFields: ["webhookTimestamp"],
   repeatsDays: 1,
   dataField: "data",
   bodyBytesMax: 5 * 1024 * 1024,

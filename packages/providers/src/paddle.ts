@@ -24,6 +24,7 @@ export const paddle = defineProvider({
   id: "json:event_id",
   type: "json:event_type",
   idIsSigned: true,
+  attemptFields: ["notification_id"],
   repeatsDays: 3,
   secretPrefix: "pdl_ntfset_",
   types: PADDLE_TYPES,

@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { secretVariable, type SourceDefinition } from "@millrace/core";
+import * as millrace from "millrace";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { onOneBackend } from "../support/backends.ts";
+import { startStack, type Stack } from "../support/pipeline.ts";
+import { until } from "../support/until.ts";
+
+interface Delivery {
+  readonly id?: string;
+  readonly type?: string;
+  /** The text "now" in it becomes the time at which it is sent, in milliseconds. */
+  readonly body?: object;
+  readonly form?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Pair {
+  readonly source: string;
+  readonly case: string;
+  readonly deliveries: readonly [Delivery, Delivery];
+}
+
+const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
+const PAIRS = JSON.parse(read("deliveries-alike.json")) as readonly Pair[];
+const PART = /^## Deliveries that look alike$([^]*?)^## /m;
+const ROW = /^(?<end>\S.*):$|^- `(?<source>\w+)\(\)`: (?<title>.+(?:\n {2}.+)*)$/gm;
+
+const URL_OPTION = { url: "https://a.example/webhooks/a" };
+const OPTIONS: Readonly<Record<string, object>> = {
+  ...{ hubspot: URL_OPTION, square: URL_OPTION, twilio: URL_OPTION },
+  meta: { verifyToken: "a token of ours" },
+};
+const makers = millrace as unknown as Record<string, (options?: object) => SourceDefinition>;
+// Each pair has a source of its own.
+const sources = PAIRS.map(({ source, case: title }) => {
+  const options = title.includes('auth: "token"') ? { auth: "token" } : OPTIONS[source];
+  const { provider } = makers[source]!(options);
+  return { source: { provider, options: {} }, secret: provider.generateSecret() };
+});
+
+onOneBackend("deliveries that look alike", (prepare) => {
+  let stack: Stack;
+  beforeAll(async () => {
+    const config = {
+      sources: Object.fromEntries(sources.map(({ source }, n) => [`s${n}`, source])),
+      handlers: [millrace.on("*", "*", () => {})],
+    };
+    const env = sources.map(({ secret }, n) => [secretVariable(`s${n}`), secret]);
+    stack = await startStack(prepare, { config, env: Object.fromEntries(env) });
+  });
+  afterAll(() => stack?.close());
+
+  async function send(n: number, { id = "alike-1", type, body, form, headers }: Delivery) {
+    const { source, secret } = sources[n]!;
+    const { provider } = source;
+    const request = { eventId: id, type: type ?? provider.sampleTypes[0]!, nowMs: Date.now() };
+    const text = body && JSON.stringify(body).replace('"now"', String(request.nowMs));
+    const bytes = Buffer.from(form ?? text ?? provider.sample({ ...request, nowMs: 0 }));
+    const signed = provider.sign({ ...request, body: bytes, secret });
+    const { status } = await fetch(`${stack.ingress.url}/webhooks/s${n}`, {
+      ...{ method: "POST", body: bytes, headers: { ...signed, ...headers } },
+    });
+    expect(status).toBeLessThan(300);
+  }
+
+  const ends = async (n: number) => {
+    const { rows } = await stack.pipeline.database.query<{ status: string; code: string | null }>(
+      `select status, last_error_code as code from webhook_events where source = $1
+       order by recorded_at`,
+      [`s${n}`],
+    );
+    return rows;
+  };
+
+  const conflicts = async (n: number) => {
+    const { rows } = await stack.pipeline.database.query(
+      "select from millrace.conflicts where source = $1",
+      [`s${n}`],
+    );
+    return rows.length;
+  };
+
+  const isRepeated = async (n: number) => {
+    const { rows } = await stack.pipeline.database.query(
+      "select from millrace.deliveries where source = $1",
+      [`s${n}`],
+    );
+    return rows.length > 0;
+  };
+
+  async function played(pair: Pair, n: number): Promise<string> {
+    const [one, other] = pair.deliveries;
+    const settled = async (count: number) => {
+      const rows = await ends(n);
+      return rows.length === count && rows.every(({ status }) => status !== "pending");
+    };
+    await send(n, one);
+    await until(() => settled(1));
+    await send(n, other);
+    await until(async () => (await settled(2)) || (await isRepeated(n)));
+    const [first, second] = await ends(n);
+    expect(first).toEqual({ status: "completed", code: null });
+    if (second?.code) return `The second fails as \`${second.code}\`, and runs when you retry it`;
+    if (second) return "Both events run";
+    if ((await conflicts(n)) === 0) return "One runs";
+    return "The first runs, and the other body is kept (`millrace conflicts`)";
+  }
+
+  test("the page says how each pair ends", async () => {
+    const page = new Map<string, string | undefined>();
+    const [, part = ""] = PART.exec(read("../../docs/idempotency.md")) ?? [];
+    let end: string | undefined;
+    for (const { groups = {} } of part.matchAll(ROW)) {
+      end = groups.end ?? end;
+      if (groups.source) page.set(`${groups.source}: ${groups.title?.replace(/\s+/g, " ")}`, end);
+    }
+    const found = await Promise.all(
+      PAIRS.map(
+        async (pair, n) => [`${pair.source}: ${pair.case}`, await played(pair, n)] as const,
+      ),
+    );
+    expect(page).toEqual(new Map(found));
+  });
+});
