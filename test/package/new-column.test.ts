@@ -73,6 +73,8 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
       code: 0,
       output: "",
     });
+    const bundle = { bin: join(copy.root, "scripts/bundle.mjs"), cwd: copy.root, ipc: false };
+    expect(await runCommand([], {}, bundle)).toEqual({ code: 0, output: "" });
     const of = { bin: join(copy.root, "apps/cli/bin/millrace.mjs"), cwd: copy.root };
     const database = await scratchDatabase();
     undo.push(() => database.drop());

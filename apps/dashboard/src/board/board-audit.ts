@@ -7,22 +7,20 @@ import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
 import { principalOf } from "../security/guard.ts";
 
-export type BoardAudit = ReturnType<typeof createBoardAudit>;
+type Act = () => Promise<ControllerHandlerReturnType>;
 
-/** `run` throws `database_unavailable` before it writes, when the audit cannot be written. */
-export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
-  const askers = new AsyncLocalStorage<Principal>();
+export interface BoardAudit {
   /** Remembers the caller: bull-board gives its handlers only parts of the request. */
-  const middleware: RequestHandler = (request, _response, next) => {
-    askers.run(principalOf(request), next);
-  };
+  readonly middleware: RequestHandler;
+  /** @throws `database_unavailable` before it writes, when the audit cannot be written */
+  run(route: string, request: BullBoardRequest, act: Act): ReturnType<Act>;
+}
+
+export function createBoardAudit(ledger: Pick<Ledger, "audit">): BoardAudit {
+  const askers = new AsyncLocalStorage<Principal>();
   return {
-    middleware,
-    run: async (
-      route: string,
-      request: BullBoardRequest,
-      act: () => Promise<ControllerHandlerReturnType>,
-    ): Promise<ControllerHandlerReturnType> => {
+    middleware: (request, _response, next) => askers.run(principalOf(request), next),
+    run: async (route, request, act) => {
       const asker = askers.getStore();
       if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;
