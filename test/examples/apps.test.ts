@@ -32,7 +32,12 @@ describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
   test("takes a signed delivery in, byte for byte, and a worker completes it", async () => {
     // As no parser would write it again.
     const body = `{ "id":"evt_1",\n "type": "${TYPE}", "n":1.0, "é":"\\u0000" }`;
-    expect(await app.deliver("stripe", body)).toMatchObject({ status: 202, text: ACCEPTED });
+    // A store that is slow at first answers 503, and the sender comes again.
+    const first = await until(async () => {
+      const answer = await app.deliver("stripe", body);
+      return answer.status !== 503 && answer;
+    });
+    expect(first).toMatchObject({ status: 202, text: ACCEPTED });
     expect(await app.deliver("stripe", body)).toMatchObject({ status: 200, text: DUPLICATE });
     const kept = await queryOnce(database.url, "select body from millrace.bodies");
     expect(kept.map((row) => String(row["body"]))).toEqual([body]);
