@@ -24,8 +24,9 @@ export function createPostgresPool(options: {
   const pool = options.openPool({
     max,
     application_name: poolName(`millrace-${options.role}-queue`, max),
-    // BullMQ names its tables without a schema when it is given a pool.
-    options: `-c search_path=${SCHEMA} -c idle_in_transaction_session_timeout=0 ${PINNED_OPTIONS}`,
+    // BullMQ names its tables without a schema when it is given a pool. Its temporary tables take
+    // temp_buffers (8 MB here), which can be set to more than there is.
+    options: `-c search_path=${SCHEMA} -c temp_buffers=1024 -c idle_in_transaction_session_timeout=0 ${PINNED_OPTIONS}`,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
