@@ -133,12 +133,12 @@ export default defineConfig({
       project("faults", {
         include: ["test/faults/each-fault.test.ts"],
         globalSetup: ["test/support/global-setup.ts"],
-        testTimeout: 300_000,
+        testTimeout: 240_000,
       }),
       project("all-faults", {
         include: FAULTS,
         globalSetup: ["test/support/global-setup.ts"],
-        testTimeout: 300_000,
+        testTimeout: 240_000,
         env: { FAULTS: "all" },
       }),
     ],

@@ -100,7 +100,7 @@ export function strikeEach(
     if (!canStrike(fault, { ...where, setUp, groups: true })) continue;
     for (const [way, strike] of Object.entries(ways)) {
       if (!isWanted(`${id}/${way}`)) continue;
-      test(`${id} ${title}: ${way}`, async () => {
+      test(`${id} ${title}: ${way}`, { timeout: 180_000 }, async () => {
         const before = faultTest.environment.struck.get(id) ?? 0;
         await strike(faultTest);
         expect(faultTest.environment.struck.get(id) ?? 0).toBeGreaterThan(before);
@@ -112,7 +112,7 @@ export function strikeEach(
     }
   }
 
-  test("after all of them every invariant holds", async () => {
+  test("after all of them every invariant holds", { timeout: 300_000 }, async () => {
     await faultTest.expectInvariants();
   });
 }

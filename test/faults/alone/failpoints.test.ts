@@ -86,7 +86,7 @@ describeOnRedis("a process killed at a failpoint", () => {
     },
   );
 
-  test("leaves every invariant intact", async () => {
+  test("leaves every invariant intact", { timeout: 300_000 }, async () => {
     await faultTest.expectInvariants();
   });
 });

@@ -91,6 +91,7 @@ describeOnRedis("F26 the disk of the logs is full", () => {
 
   test.skipIf(!existsSync(FULL))(
     "an ingress and a worker that cannot write their logs go on, and end on SIGTERM (needs /dev/full)",
+    { timeout: 120_000 },
     async () => {
       const { environment, log, send, settled, expectInvariants } = await startFaultTest({
         backend: "redis",
