@@ -1,7 +1,16 @@
 import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { attempts, bodies, checkSchema, conflicts, events, migrate } from "@millrace/ledger";
+import {
+  attempts,
+  bodies,
+  checkSchema,
+  conflicts,
+  deliveries,
+  events,
+  migrate,
+  steps,
+} from "@millrace/ledger";
 import { getTableColumns } from "drizzle-orm";
 import { getTableConfig } from "drizzle-orm/pg-core";
 import type pg from "pg";
@@ -43,7 +52,7 @@ describe("migrate", () => {
 
   test("makes the tables that drizzle reads", async () => {
     await migrate({ pool });
-    for (const table of [events, bodies, attempts, conflicts]) {
+    for (const table of [events, bodies, attempts, conflicts, deliveries, steps]) {
       const { rows } = await pool.query<{ column: string; nullable: boolean }>(
         `SELECT column_name AS column, is_nullable = 'YES' AS nullable FROM information_schema.columns
          WHERE table_schema = 'millrace' AND table_name = $1 ORDER BY 1`,
