@@ -7,7 +7,7 @@
 // To add a column to an event: a migration, the ledger's `schema.ts` and `event-row.ts`, and
 // `eventRow` in `events.ts`. If one is missing, the build or a test says so. No I/O.
 export { OUTCOMES } from "@millrace/core";
-export type { AuditEntry, AuditPage, Principal, Role, SessionEntry } from "./audit.ts";
+export type * from "./audit.ts";
 export {
   BULK_STATES,
   COUNT_MAX,
@@ -25,44 +25,7 @@ export {
   type ErrorGroupPage,
   type ErrorState,
 } from "./error-groups.ts";
-export type {
-  Attempt,
-  Conflict,
-  Deliveries,
-  Delivery,
-  EmittedBy,
-  EmittedEvents,
-  EventAct,
-  EventDetail,
-  EventPage,
-  QueuedPage,
-  QueuedRow,
-  EventRow,
-  EventStep,
-  Generation,
-  SameMessage,
-} from "./events.ts";
-export {
-  OPERATIONS,
-  splitName,
-  type AnswerOf,
-  type BodyOf,
-  type Operation,
-  type OperationName,
-  type ParameterOf,
-  type QueryOf,
-  type ReadBodyOf,
-  type ReadQueryOf,
-} from "./operations.ts";
+export type * from "./events.ts";
+export * from "./operations.ts";
 export { ACTIVITY_RANGES, readRequest, REASON_LENGTH_MAX } from "./requests.ts";
-export {
-  type Activity,
-  type ActivityBucket,
-  type Disagreement,
-  type DisagreementKind,
-  type Disagreements,
-  type Health,
-  type HealthItem,
-  type SourceStats,
-  type Stats,
-} from "./overviews.ts";
+export type * from "./overviews.ts";

@@ -17,14 +17,7 @@ export * from "./claim.ts";
 export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
 export { createBacklog, type Backlog } from "./backlog.ts";
-export {
-  COMMAND_PARAMETER,
-  commandWords,
-  postgresProblem,
-  readUrl,
-  redisProblem,
-  withParameter,
-} from "./connection-urls.ts";
+export * from "./connection-urls.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";
 export {
@@ -38,37 +31,10 @@ export {
 export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-name.ts";
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export * from "./environment.ts";
-export {
-  ERROR_CODES,
-  LEFT_TO_A_PERSON,
-  SERVER_AWAY,
-  statusOf,
-  type ErrorCode,
-} from "./error-codes.ts";
+export * from "./error-codes.ts";
 export { asError, errorBody, hasCode, isMillraceError, MillraceError, throwIf } from "./errors.ts";
 export * from "./envelope.ts";
-export {
-  bodyHash,
-  EVENT_ID_BYTES_MAX,
-  EVENT_STATUSES,
-  EVENT_TYPE_BYTES_MAX,
-  isStorable,
-  isStorableWithin,
-  keyOf,
-  matchesType,
-  messageDigest,
-  OUTCOMES,
-  partDigest,
-  signedDigest,
-  TIME_MAX_MS,
-  type EmittedEvent,
-  type EnvelopedEvent,
-  type EventKey,
-  type EventLookup,
-  type EventStatus,
-  type IncomingEvent,
-  type Outcome,
-} from "./event.ts";
+export * from "./event.ts";
 export { createEnqueueLater } from "./enqueue-later.ts";
 export * from "./connections.ts";
 export { isQueueKey, makeQueueKey, QueueKeys } from "./queue-keys.ts";
@@ -79,31 +45,8 @@ export * from "./handler.ts";
 export * from "./handler-errors.ts";
 export type * from "./provider.ts";
 export type { EventJob, JobResult } from "./event-job.ts";
-export {
-  isInternal,
-  sourceOptionsSchema,
-  comparisonRules,
-  type ComparisonRules,
-  withUrl,
-  type Source,
-  type SourcePolicy,
-} from "./source-schema.ts";
-export type {
-  BackoffOptions,
-  ConfigInput,
-  FailedEvent,
-  HandlersModule,
-  HandlersOption,
-  IngressOptions,
-  OnFailed,
-  RateOptions,
-  ReconcilerOptions,
-  RetentionOptions,
-  InternalDefinition,
-  SourceDefinition,
-  SourceOptions,
-  WorkerOptions,
-} from "./settings.ts";
+export * from "./source-schema.ts";
+export type * from "./settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
 export * from "./new-event-id.ts";

@@ -39,14 +39,6 @@ export {
   type RetryResult,
 } from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
-export type { Skip } from "./requeue.ts";
 export { findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
-export {
-  openBody,
-  showEvent,
-  type BodyRange,
-  type OpenBody,
-  type ShowDeps,
-  type ShownEvent,
-} from "./show-event.ts";
+export * from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -18,10 +18,4 @@ export { notifyParent, onTermination } from "./process-signals.ts";
 export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
 export { resolveSecrets, secretsToHide } from "./resolve-secrets.ts";
 export { retryUntilAvailable } from "./retry-until-available.ts";
-export {
-  checkParts,
-  createStatusApp,
-  statusRouter,
-  type MetricsSource,
-  type Readiness,
-} from "./status-app.ts";
+export * from "./status-app.ts";
