@@ -5,11 +5,11 @@ import {
   type BulkRun,
   type BulkVerb,
 } from "@millrace/api-contract";
-import { VERB_WORDS } from "@millrace/api-contract/run-text";
+import { VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit, type Actor } from "./audit.ts";
-import type { RunAgainQueues, Skip } from "./requeue.ts";
+import type { RunAgainQueues } from "./requeue.ts";
 
 export interface BulkOptions {
   readonly filter: BulkFilter;
@@ -27,7 +27,7 @@ export interface BulkRunOptions extends BulkOptions {
 export interface BulkCount {
   readonly count: number;
   readonly more: boolean;
-  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+  readonly skipped: Readonly<Partial<Record<SkipReason, number>>>;
 }
 
 interface CountDeps {
@@ -84,7 +84,7 @@ export async function countBulk(
   const only = STATUSES[verb];
   const filter = only === undefined ? options.filter : { ...options.filter, status: only };
   const groups = await ledger.reads.countEvents(filter, COUNT_MAX);
-  const skipped: Partial<Record<Skip, number>> = {};
+  const skipped: Partial<Record<SkipReason, number>> = {};
   let found = 0;
   for (const { source, status, count } of groups) {
     found += count;
@@ -106,7 +106,11 @@ const STATUSES: Readonly<Partial<Record<BulkVerb, EventStatus>>> = {
 };
 
 /** Giving up needs no worker, and so no configured source. */
-function skipOf(verb: BulkVerb, status: EventStatus, isConfigured: boolean): Skip | undefined {
+function skipOf(
+  verb: BulkVerb,
+  status: EventStatus,
+  isConfigured: boolean,
+): SkipReason | undefined {
   if (verb === "give_up") return undefined;
   if (!isConfigured) return "unknown_source";
   return status === "pending" ? "not_settled" : undefined;

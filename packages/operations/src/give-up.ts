@@ -1,11 +1,11 @@
 import { keyOf, type EventKey, type EventLookup } from "@millrace/core";
-import type { GiveUpAnswer, Ledger } from "@millrace/ledger";
+import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
-import { underAudit, type Actor } from "./audit.ts";
 import { mapConcurrent } from "./map-concurrent.ts";
+import { skipped, type SkippedEvent } from "./requeue.ts";
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "retries" | "audit">;
+  readonly ledger: Pick<Ledger, "reads" | "retries">;
   readonly queues: Pick<Queues, "findJob"> & RemovalQueues;
 }
 
@@ -19,32 +19,23 @@ const CONCURRENCY = 64;
  * @throws `database_unavailable`; the queue's error for an event that the ledger does not know
  */
 export async function giveUpEvent(
-  { ledger, queues, actor }: Deps & { readonly actor: Actor },
+  { ledger, queues }: Deps,
   lookup: EventLookup,
-): Promise<GiveUpAnswer> {
-  return await underAudit(
-    { ledger, actor },
-    { action: "give_up", ...lookup },
-    async () => {
-      const found = await ledger.reads.findStatus(lookup);
-      if (found === undefined) return await answerUnrecorded(queues, lookup);
-      const key = keyOf({ ...lookup, generation: found.generation });
-      const [answer = "not_found"] = await ledger.retries.giveUpMany([key]);
-      if (answer === "given_up") await removeJobs({ ledger, queues }, [key]);
-      return answer;
-    },
-    (answer) => (answer === "given_up" ? { given_up: 1 } : { skipped: answer }),
-  );
+): Promise<{ readonly kind: "given_up" } | SkippedEvent> {
+  const found = await ledger.reads.findStatus(lookup);
+  if (found === undefined) return await skipUnrecorded(queues, lookup);
+  const key = keyOf({ ...lookup, generation: found.generation });
+  const [answer = "not_found"] = await ledger.retries.giveUpMany([key]);
+  if (answer !== "given_up") return skipped(answer);
+  await removeJobs({ ledger, queues }, [key]);
+  return { kind: "given_up" };
 }
 
 /** An event that comes through Redis is recorded some seconds into its first attempt. */
-async function answerUnrecorded(
-  queues: Deps["queues"],
-  lookup: EventLookup,
-): Promise<"running" | "not_found"> {
-  if (!queues.queues.has(lookup.source)) return "not_found";
+async function skipUnrecorded(queues: Deps["queues"], lookup: EventLookup): Promise<SkippedEvent> {
+  if (!queues.queues.has(lookup.source)) return skipped("not_found");
   const job = await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
-  return job?.state === "active" ? "running" : "not_found";
+  return skipped(job?.state === "active" ? "event_running" : "not_found");
 }
 
 export async function removeJobs(

@@ -1,6 +1,6 @@
 import type { BulkVerb } from "@millrace/api-contract";
 import { MillraceError, type EventKey, type EventLookup } from "@millrace/core";
-import type { BulkRunChange, Ledger } from "@millrace/ledger";
+import type { AuditedAct, AuditJson, BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit, type Actor } from "./audit.ts";
 import {
@@ -10,12 +10,13 @@ import {
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
+import { giveUpEvent, type RemovalQueues } from "./give-up.ts";
+import type { RunAgainQueues, SkippedEvent } from "./requeue.ts";
 import { countResults, replayEvent, retryEvent, retryEvents, type ReplayLookup } from "./retry.ts";
-import type { RunAgainQueues } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;
-  readonly queues: RunAgainQueues & Pick<Queues, "pause" | "resume">;
+  readonly queues: RunAgainQueues & RemovalQueues & Pick<Queues, "pause" | "resume">;
 }
 
 export type Operator = ReturnType<typeof createOperator>;
@@ -25,9 +26,20 @@ function replayAct({ bodyHash, ...lookup }: ReplayLookup) {
   return bodyHash === undefined ? act : { ...act, filter: { body_hash: bodyHash } };
 }
 
+type Result = SkippedEvent | { readonly kind: "retried" | "replayed" | "given_up" };
+
+/** `{ retried: 1 }`, or the reason why nothing was done. */
+function resultOf(result: Result): AuditJson {
+  if (result.kind === "skipped") return { skipped: result.reason };
+  const { kind, ...about } = result;
+  return { [kind]: 1, ...about };
+}
+
 /** @throws `database_unavailable` before anything is done when the intent cannot be written */
 export function createOperator(deps: Deps, actor: Actor) {
   const audit = { ledger: deps.ledger, actor };
+  const runOne = <R extends Result>(act: AuditedAct, run: () => Promise<R>) =>
+    underAudit(audit, act, run, resultOf);
   const setPaused = (source: string, paused: boolean) =>
     underAudit(
       audit,
@@ -44,22 +56,11 @@ export function createOperator(deps: Deps, actor: Actor) {
     );
   return {
     retryEvent: (lookup: EventLookup) =>
-      underAudit(
-        audit,
-        { action: "retry", ...lookup },
-        () => retryEvent(deps, lookup),
-        (result) => (result.kind === "retried" ? { retried: 1 } : { skipped: result.reason }),
-      ),
+      runOne({ action: "retry", ...lookup }, () => retryEvent(deps, lookup)),
     replayEvent: (lookup: ReplayLookup) =>
-      underAudit(
-        audit,
-        replayAct(lookup),
-        () => replayEvent(deps, lookup),
-        (result) =>
-          result.kind === "replayed"
-            ? { replayed: 1, generation: result.generation }
-            : { skipped: result.reason },
-      ),
+      runOne(replayAct(lookup), () => replayEvent(deps, lookup)),
+    giveUpEvent: (lookup: EventLookup) =>
+      runOne({ action: "give_up", ...lookup }, () => giveUpEvent(deps, lookup)),
     retryEvents: (keys: readonly EventKey[]) =>
       underAudit(
         audit,

@@ -1,3 +1,4 @@
+import type { SkipReason } from "@millrace/api-contract/run-text";
 import { wait, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
@@ -99,22 +100,12 @@ async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobF
 
 export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
 
-export type Skip =
-  | "not_failed"
-  | "not_settled"
-  | "superseded"
-  | "not_found"
-  | "unknown_source"
-  /** Only a failed job has it, which no worker could record: the job's own failure says why. */
-  | "only_in_queue"
-  | "body_missing";
-
 export interface SkippedEvent {
   readonly kind: "skipped";
-  readonly reason: Skip;
+  readonly reason: SkipReason;
 }
 
-export const skipped = (reason: Skip): SkippedEvent => ({ kind: "skipped", reason });
+export const skipped = (reason: SkipReason): SkippedEvent => ({ kind: "skipped", reason });
 
 export async function enqueuePending<Event extends EventKey>(
   ledger: Pick<Ledger["retries"], "markEnqueued">,

@@ -1,3 +1,4 @@
+import type { SkipReason } from "@millrace/api-contract/run-text";
 import {
   keyOf,
   LEFT_TO_A_PERSON,
@@ -15,7 +16,6 @@ import {
   skipUnrecorded,
   type Requeued,
   type RunAgainQueues,
-  type Skip,
   type SkippedEvent,
 } from "./requeue.ts";
 
@@ -119,7 +119,7 @@ async function retryKeys(
   return { results, jobs };
 }
 
-const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, Skip> = {
+const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, SkipReason> = {
   pending: "not_failed",
   completed: "not_failed",
   not_found: "not_found",

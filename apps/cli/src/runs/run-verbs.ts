@@ -2,7 +2,6 @@ import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millra
 import { timeText, VERB_WORDS, REASON_WORDS } from "@millrace/api-contract/run-text";
 import {
   createOperator,
-  giveUpEvent,
   type BulkCount,
   type BulkRunOptions,
   type Operator,
@@ -150,18 +149,13 @@ async function act(
   actor: Actor,
   { bodyHash, ...lookup }: OneOptions["lookup"],
 ): Promise<OneResult> {
-  if (verb === "give_up") {
-    const answer = await giveUpEvent({ ...stores, actor }, lookup);
-    if (answer === "given_up") return {};
-    const reason = answer === "running" ? "event_running" : answer;
-    const code = reason === "not_found" ? "event_not_found" : reason;
-    return { skipped: { code, why: REASON_WORDS[reason] } };
-  }
   const operator = createOperator(stores, actor);
-  const result =
-    verb === "retry"
-      ? await operator.retryEvent(lookup)
-      : await operator.replayEvent({ ...lookup, bodyHash });
+  const acts = {
+    retry: () => operator.retryEvent(lookup),
+    replay: () => operator.replayEvent({ ...lookup, bodyHash }),
+    give_up: () => operator.giveUpEvent(lookup),
+  };
+  const result = await acts[verb]();
   if (result.kind !== "skipped") return result.kind === "replayed" ? result : {};
   return { skipped: { code: result.reason, why: REASON_WORDS[result.reason] } };
 }

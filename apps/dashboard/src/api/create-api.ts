@@ -113,7 +113,7 @@ function addWrites(router: Router, deps: Deps): void {
     }),
   );
   serve(router, "post /events/:source/:eventId/give-up", (call) =>
-    giveUpOne({ ...deps, actor: actorOf(call) }, { ...call.params, ...call.query }),
+    giveUpOne(operatorFor(call), { ...call.params, ...call.query }),
   );
   serve(router, "post /retry", (call) =>
     call.body.events === undefined

@@ -2,7 +2,7 @@ import { COUNT_MAX, type AnswerOf, type BulkRun, type ReadBodyOf } from "@millra
 import { REASON_WORDS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
 import type { BulkFilter } from "@millrace/ledger";
-import { countResults, giveUpEvent, type Operator, type ReplayLookup } from "@millrace/operations";
+import { countResults, type Operator, type ReplayLookup } from "@millrace/operations";
 import type { Response } from "express";
 import { eventNotFound } from "./event-json.ts";
 
@@ -25,13 +25,10 @@ export async function replayOne(operator: Operator, lookup: ReplayLookup): Promi
 }
 
 /** @throws `event_not_found`, `not_pending`, `event_running` */
-export async function giveUpOne(
-  deps: Parameters<typeof giveUpEvent>[0],
-  lookup: EventLookup,
-): Promise<One<"give-up">> {
-  const answer = await giveUpEvent(deps, lookup);
-  if (answer === "given_up") return { given_up: 1 };
-  throw refusal("give_up", answer === "running" ? "event_running" : answer, lookup);
+export async function giveUpOne(operator: Operator, lookup: EventLookup): Promise<One<"give-up">> {
+  const result = await operator.giveUpEvent(lookup);
+  if (result.kind === "skipped") throw refusal("give_up", result.reason, lookup);
+  return { given_up: 1 };
 }
 
 function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {

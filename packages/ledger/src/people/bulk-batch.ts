@@ -184,8 +184,7 @@ const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
     const answers = await giveUpManyOn(sendOn(client), keys);
     return keys.map((key, index) => {
       const answer = answers[index] ?? "not_found";
-      if (answer === "given_up") return { key, skipped: null };
-      return { key, skipped: answer === "running" ? "event_running" : answer };
+      return { key, skipped: answer === "given_up" ? null : answer };
     });
   },
 };

@@ -7,7 +7,7 @@ export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
   | "given_up"
   /** Its attempt runs, or its worker died in one and the queue has not noticed. Nothing changed. */
-  | "running"
+  | "event_running"
   | "not_pending"
   | "not_found";
 
@@ -30,7 +30,7 @@ export async function giveUpManyOn(
   };
   const storable = keys.filter(isStorableKey);
   await ask(storable);
-  const held = storable.filter((key) => found.get(keyText(key)) === "running");
+  const held = storable.filter((key) => found.get(keyText(key)) === "event_running");
   if (held.length > 0) {
     // A transaction that only notes a job holds the row too, for as long as its commit takes.
     await wait(HELD_MS);
@@ -108,7 +108,7 @@ given_up AS (
 SELECT e.source, e.event_id AS "eventId", e.generation,
   CASE
     WHEN g.source IS NOT NULL THEN 'given_up'
-    WHEN e.status = 'pending' THEN 'running'
+    WHEN e.status = 'pending' THEN 'event_running'
     ELSE 'not_pending'
   END AS kind
 FROM wanted JOIN millrace.events e USING (source, event_id, generation)
