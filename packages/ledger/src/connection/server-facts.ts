@@ -11,9 +11,8 @@ export interface ServerFacts {
   readonly maxConnections: number;
   /** Of them, those that are kept for superusers and the like. */
   readonly reservedConnections: number;
-  /** Connections that the login and the database may have; -1 is no limit. */
+  /** Connections that the login may have; -1 is no limit. */
   readonly loginLimit: number;
-  readonly databaseLimit: number;
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
   readonly isolation: string;
@@ -35,7 +34,6 @@ SELECT current_setting('server_version') AS "version",
   current_setting('superuser_reserved_connections')::int
     + coalesce(current_setting('reserved_connections', true), '0')::int AS "reservedConnections",
   (SELECT rolconnlimit FROM pg_catalog.pg_roles WHERE rolname = session_user) AS "loginLimit",
-  (SELECT datconnlimit FROM pg_catalog.pg_database WHERE datname = current_database()) AS "databaseLimit",
   pg_is_in_recovery() AS "isStandby",
   current_setting('default_transaction_read_only') = 'on' AS "isReadOnly",
   current_setting('default_transaction_isolation') AS "isolation",
