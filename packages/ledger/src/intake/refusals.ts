@@ -1,5 +1,6 @@
 import type { ErrorCode } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface Refusals {
@@ -45,11 +46,7 @@ export async function findRefusals(
   minutes: number,
   code?: ErrorCode,
 ): Promise<readonly Refusals[]> {
-  const query = { text: FIND_REFUSALS, values: [minutes, code] };
-  const { rows } = await runStatement<Refusals & { source: string | null }>(
-    ledger.pool,
-    query,
-    ledger.reads,
-  );
+  type Row = Refusals & { readonly source: string | null };
+  const rows = await queryRows<Row>(ledger, FIND_REFUSALS, [minutes, code]);
   return rows.map((row) => ({ ...row, source: row.source ?? undefined }));
 }

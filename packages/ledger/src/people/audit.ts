@@ -2,6 +2,7 @@ import type { AuditEntry, AuditPage } from "@millrace/api-contract";
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryWireRows } from "../connection/rows.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -118,11 +119,10 @@ export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promi
     return { entries: [], next: null };
   }
   const values = [source ?? null, eventId ?? null, cursor ?? null, limit + 1];
-  const query = { text: FIND_AUDIT, values };
-  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.short);
+  const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
   const page = rows.slice(0, limit);
   return {
-    entries: page.map((row) => ({ ...row, at: row.at.toISOString() })),
+    entries: page,
     next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
   };
 }
@@ -132,7 +132,3 @@ const toJson = (json: AuditJson | readonly AuditJson[]): string =>
   JSON.stringify(json, (_key, value: unknown) =>
     typeof value === "string" ? cutText(value) : value,
   );
-
-interface Row extends Omit<AuditEntry, "at"> {
-  readonly at: Date;
-}

@@ -1,9 +1,9 @@
 import type { BulkRun, BulkState, BulkVerb } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import type { AuditJson } from "./audit.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows, queryWireRows } from "../connection/rows.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -123,17 +123,13 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
 }
 
 export async function findRuns(ledger: LedgerContext, limit: number): Promise<BulkRun[]> {
-  const query = { text: FIND, values: [null, limit] };
-  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
-  return rows.map(toRun);
+  return (await queryWireRows<Row>(ledger, FIND, [null, limit])).map(toRun);
 }
 
 /** @throws `run_not_found` */
 export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun> {
   if (!Number.isSafeInteger(id)) throw notFound();
-  const query = { text: FIND, values: [id, 1] };
-  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
-  const [row] = rows;
+  const [row] = await queryWireRows<Row>(ledger, FIND, [id, 1]);
   if (row === undefined) throw notFound();
   return toRun(row);
 }
@@ -158,7 +154,7 @@ export async function changeRun(
 const isEnded = (state: BulkState): boolean => state !== "running" && state !== "paused";
 
 export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
-  const { rows } = await runStatement<OpenBulkRun>(ledger.pool, { text: OPEN }, ledger.short);
+  const rows = await queryRows<OpenBulkRun>(ledger, OPEN, [], ledger.short);
   return rows.map((row) => ({ ...row, filter: readFilter(row.filter) }));
 }
 
@@ -182,31 +178,19 @@ export async function noteRunError(
 }
 
 export async function keepRunResults(ledger: LedgerContext): Promise<void> {
-  await runStatement(ledger.pool, { text: KEEP_RESULTS }, ledger.reads);
+  await queryRows(ledger, KEEP_RESULTS);
 }
 
 const notFound = () => new MillraceError("run_not_found", "Cannot find the bulk run: no such id");
 
-interface Row extends Omit<
-  BulkRun,
-  "snapshot_at" | "created_at" | "taken_at" | "finished_at" | "results" | "errors"
-> {
-  readonly snapshot_at: Date;
-  readonly created_at: Date;
-  readonly taken_at: Date | null;
-  readonly finished_at: Date | null;
+interface Row extends Omit<BulkRun, "results" | "errors" | "estimate_seconds"> {
   readonly results: BulkRun["results"] & { readonly errors: number };
-  readonly filter: AuditJson;
 }
 
 function toRun({ results: { errors, ...results }, ...row }: Row): BulkRun {
   const left = row.total === null ? undefined : Math.max(0, row.total - row.listed);
   return {
     ...row,
-    snapshot_at: row.snapshot_at.toISOString(),
-    created_at: row.created_at.toISOString(),
-    taken_at: row.taken_at?.toISOString() ?? null,
-    finished_at: row.finished_at?.toISOString() ?? null,
     results,
     errors,
     estimate_seconds: left === undefined || isEnded(row.state) ? null : left / row.rate,

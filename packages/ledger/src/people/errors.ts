@@ -2,6 +2,7 @@ import type { ErrorGroup, ErrorGroupPage, ErrorState } from "@millrace/api-contr
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows, queryWireRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface ErrorFilter {
@@ -72,7 +73,7 @@ export async function findErrors(
     return { errors: [], total: 0 };
   }
   const rows = await select(ledger, [null, state, source, type, q, limit, offset]);
-  return { errors: rows.map(toGroup), total: rows[0]?.total ?? 0 };
+  return { errors: rows.map(({ total: _, ...group }) => group), total: rows[0]?.total ?? 0 };
 }
 
 /** @throws `error_not_found` when no group matches, `invalid_request` when several do */
@@ -80,7 +81,8 @@ export async function getError(ledger: LedgerContext, prefix: string): Promise<E
   const fingerprint = await findFingerprint(ledger, prefix);
   const [row] = await select(ledger, [fingerprint, null, null, null, null, 1, 0]);
   if (row === undefined) throw notFound(prefix);
-  return toGroup(row);
+  const { total: _, ...group } = row;
+  return group;
 }
 
 /** @throws `error_not_found` */
@@ -105,12 +107,7 @@ export async function findFingerprint(ledger: LedgerContext, prefix: string): Pr
   if (!isStorable(prefix)) throw notFound(prefix);
   const text = `SELECT fingerprint FROM millrace.errors WHERE starts_with(fingerprint, $1)
     ORDER BY fingerprint <> $1 LIMIT 2`;
-  const { rows } = await runStatement<{ fingerprint: string }>(
-    ledger.pool,
-    { text, values: [prefix] },
-    ledger.reads,
-  );
-  const [first, second] = rows;
+  const [first, second] = await queryRows<{ fingerprint: string }>(ledger, text, [prefix]);
   if (first === undefined) throw notFound(prefix);
   if (second === undefined || first.fingerprint === prefix) return first.fingerprint;
   throw new MillraceError(
@@ -126,27 +123,9 @@ function notFound(fingerprint: string): MillraceError {
   );
 }
 
-async function select(ledger: LedgerContext, values: readonly unknown[]): Promise<readonly Row[]> {
-  const query = { text: FIND_ERRORS, values: values.map((value) => value ?? null) };
-  const { rows } = await runStatement<Row>(ledger.pool, query, ledger.reads);
-  return rows;
-}
-
-function toGroup({ total: _, ...row }: Row): ErrorGroup {
-  return {
-    ...row,
-    first_seen_at: row.first_seen_at.toISOString(),
-    last_seen_at: row.last_seen_at.toISOString(),
-    state_at: row.state_at?.toISOString() ?? null,
-    reopened_at: row.reopened_at?.toISOString() ?? null,
-  };
-}
-
-type Times = "first_seen_at" | "last_seen_at" | "state_at" | "reopened_at";
-type Row = Omit<ErrorGroup, Times> & {
-  readonly first_seen_at: Date;
-  readonly last_seen_at: Date;
-  readonly state_at: Date | null;
-  readonly reopened_at: Date | null;
-  readonly total: number;
-};
+const select = (ledger: LedgerContext, values: readonly unknown[]) =>
+  queryWireRows<ErrorGroup & { readonly total: number }>(
+    ledger,
+    FIND_ERRORS,
+    values.map((value) => value ?? null),
+  );

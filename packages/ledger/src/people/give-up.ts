@@ -1,6 +1,7 @@
 import { wait, type EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows } from "../connection/rows.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type GiveUpAnswer =
@@ -52,8 +53,7 @@ export async function findGivenUpJobs(
   sources: readonly string[],
   limit: number,
 ): Promise<readonly EventKey[]> {
-  const query = { text: FIND_GIVEN_UP_JOBS, values: [sources, limit] };
-  return (await runStatement<EventKey>(ledger.pool, query, ledger.short)).rows;
+  return await queryRows<EventKey>(ledger, FIND_GIVEN_UP_JOBS, [sources, limit], ledger.short);
 }
 
 const NOTE_JOBS_REMOVED = `

@@ -2,7 +2,7 @@ import type { SessionEntry } from "@millrace/api-contract";
 import { isStorable } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows, queryWireRows } from "../connection/rows.ts";
 
 export interface SeenSession {
   readonly id: string;
@@ -26,7 +26,8 @@ RETURNING session.ended_at IS NOT NULL AS ended`;
 
 const END_SESSION = `
 UPDATE millrace.sessions SET ended_at = clock_timestamp()
-WHERE id = $1 AND ended_at IS NULL AND expires_at > clock_timestamp()`;
+WHERE id = $1 AND ended_at IS NULL AND expires_at > clock_timestamp()
+RETURNING true`;
 
 const FIND_SESSIONS = `
 SELECT id, actor AS "user", role, network, started_at, seen_at, expires_at
@@ -41,33 +42,15 @@ export async function seeSession(
 ): Promise<{ readonly ended: boolean }> {
   const { id, user, role, network, expiresAt } = session;
   const values = [id, cutText(user, ACTOR_BYTES_MAX), role, network, expiresAt];
-  const { rows } = await runStatement<{ ended: boolean }>(
-    ledger.pool,
-    { text: SEE_SESSION, values },
-    ledger.reads,
-  );
-  return { ended: rows[0]?.ended === true };
+  const [seen] = await queryRows<{ ended: boolean }>(ledger, SEE_SESSION, values);
+  return { ended: seen?.ended === true };
 }
 
 export async function endSession(ledger: LedgerContext, id: string): Promise<boolean> {
   if (!isStorable(id)) return false;
-  const { rowCount } = await runStatement(
-    ledger.pool,
-    { text: END_SESSION, values: [id] },
-    ledger.reads,
-  );
-  return rowCount === 1;
+  return (await queryRows(ledger, END_SESSION, [id])).length === 1;
 }
 
 export async function findSessions(ledger: LedgerContext): Promise<SessionEntry[]> {
-  const { rows } = await runStatement<Row>(ledger.pool, { text: FIND_SESSIONS }, ledger.reads);
-  return rows.map((row) => ({
-    ...row,
-    started_at: row.started_at.toISOString(),
-    seen_at: row.seen_at.toISOString(),
-    expires_at: row.expires_at.toISOString(),
-  }));
+  return await queryWireRows<SessionEntry>(ledger, FIND_SESSIONS);
 }
-
-type Times = "started_at" | "seen_at" | "expires_at";
-type Row = Omit<SessionEntry, Times> & Readonly<Record<Times, Date>>;

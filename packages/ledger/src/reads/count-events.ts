@@ -1,5 +1,5 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 export interface UndoneCounts {
   readonly pending: number;
@@ -21,11 +21,8 @@ FROM millrace.events WHERE status = 'completed' GROUP BY source`;
 export async function countUndone(
   ledger: LedgerContext,
 ): Promise<ReadonlyMap<string, UndoneCounts>> {
-  const { rows } = await runStatement<{ status: keyof UndoneCounts } & CountRow>(
-    ledger.pool,
-    { text: COUNT_UNDONE },
-    ledger.reads,
-  );
+  type Row = CountRow & { readonly status: keyof UndoneCounts };
+  const rows = await queryRows<Row>(ledger, COUNT_UNDONE);
   const counts = new Map<string, UndoneCounts>();
   for (const { source, status, events } of rows) {
     const of = counts.get(source) ?? { pending: 0, failed: 0 };
@@ -36,8 +33,7 @@ export async function countUndone(
 
 /** Counts completed events by source, reading all of them: for people, not for every scrape. */
 export async function countCompleted(ledger: LedgerContext): Promise<ReadonlyMap<string, number>> {
-  const query = { text: COUNT_COMPLETED };
-  const { rows } = await runStatement<CountRow>(ledger.pool, query, ledger.reads);
+  const rows = await queryRows<CountRow>(ledger, COUNT_COMPLETED);
   return new Map(rows.map(({ source, events }) => [source, events]));
 }
 
@@ -62,8 +58,7 @@ export interface ConflictCount extends SourceCount {
 }
 
 export async function countConflicts(ledger: LedgerContext): Promise<readonly ConflictCount[]> {
-  const query = { text: COUNT_CONFLICTS };
-  return (await runStatement<ConflictCount>(ledger.pool, query, ledger.reads)).rows;
+  return await queryRows<ConflictCount>(ledger, COUNT_CONFLICTS);
 }
 
 const COUNT_REFUSED = `
@@ -72,6 +67,5 @@ WHERE refused GROUP BY source ORDER BY source`;
 
 /** Counts copies of signed messages that no person has retried, by source. */
 export async function countRefused(ledger: LedgerContext): Promise<readonly SourceCount[]> {
-  const query = { text: COUNT_REFUSED };
-  return (await runStatement<SourceCount>(ledger.pool, query, ledger.reads)).rows;
+  return await queryRows<SourceCount>(ledger, COUNT_REFUSED);
 }

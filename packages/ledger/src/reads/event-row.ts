@@ -84,15 +84,3 @@ export const CONFLICT_COLUMNS = {
   first_seen_at: conflicts.firstSeenAt,
   last_seen_at: conflicts.lastSeenAt,
 } satisfies ColumnsOf<Omit<Conflict, "kept">>;
-
-type WireRow<Row> = {
-  [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
-};
-
-export function toWire<Row extends object>(row: Row): WireRow<Row> {
-  const entries = Object.entries(row).map(([name, value]) => [
-    name,
-    value instanceof Date ? value.toISOString() : value,
-  ]);
-  return Object.fromEntries(entries);
-}

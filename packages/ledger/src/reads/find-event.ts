@@ -28,11 +28,11 @@ import {
   GENERATION_COLUMNS,
   PARENT_COLUMNS,
   SAME_MESSAGE_COLUMNS,
-  toWire,
 } from "./event-row.ts";
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { selectActs, selectSteps } from "./event-history.ts";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { toWire } from "../connection/rows.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
 import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 

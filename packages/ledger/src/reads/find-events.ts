@@ -3,8 +3,9 @@ import { isStorable, MillraceError, type EventStatus, type Outcome } from "@mill
 import { and, asc, count, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { readCursor, writeCursor } from "./cursor.ts";
-import { EVENT_COLUMNS, toWire } from "./event-row.ts";
+import { EVENT_COLUMNS } from "./event-row.ts";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { toWire } from "../connection/rows.ts";
 import { events } from "../schema/schema.ts";
 
 export interface EventFilter {

@@ -1,6 +1,6 @@
 import type { BulkState, BulkVerb } from "@millrace/api-contract";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 export interface OpenWork {
   readonly runs: readonly {
@@ -22,6 +22,6 @@ SELECT
   ) AS e) AS errors`;
 
 export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
-  const { rows } = await runStatement<OpenWork>(ledger.pool, { text: FIND_OPEN }, ledger.reads);
-  return rows[0] ?? { runs: [], errors: 0 };
+  const [open] = await queryRows<OpenWork>(ledger, FIND_OPEN);
+  return open ?? { runs: [], errors: 0 };
 }

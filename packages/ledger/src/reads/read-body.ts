@@ -1,6 +1,6 @@
 import { isStorable, type EventLookup } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 export interface BodyPart {
   /** The event's generation: the latest, unless one was asked for. */
@@ -30,7 +30,5 @@ export async function readBody(
 ): Promise<BodyPart | undefined> {
   if (!isStorable(source) || !isStorable(eventId)) return undefined;
   const values = [source, eventId, generation ?? null, offset, length, bodyHash ?? null];
-  const query = { text: READ_PART, values };
-  const { rows } = await runStatement<BodyPart>(ledger.pool, query, ledger.reads);
-  return rows[0];
+  return (await queryRows<BodyPart>(ledger, READ_PART, values))[0];
 }

@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError, type DatabaseName, type LedgerName } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
 import { serverEpoch, type ServerEpoch } from "./server-epoch.ts";
 
@@ -26,11 +27,10 @@ interface Row {
 }
 
 export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentity> {
-  const [{ systemId, startedAtMs }, { rows }] = await Promise.all([
+  const [{ systemId, startedAtMs }, [row]] = await Promise.all([
     serverEpoch(ledger).catch(ofStandby),
-    runStatement<Row>(ledger.pool, { text: READ }, ledger.reads),
+    queryRows<Row>(ledger, READ),
   ]);
-  const [row] = rows;
   if (row === undefined) throw new Error("Cannot identify the ledger: millrace.identity is empty");
   const { ranOid, ranSystemId, signedSinceMs } = row;
   return {
@@ -84,12 +84,8 @@ export async function adoptLedger(
   { ledger: id, systemId, oid }: LedgerIdentity,
   { holdPending }: { readonly holdPending: boolean },
 ): Promise<{ readonly ledger: string; readonly held: number }> {
-  const query = { text: ADOPT, values: [systemId, oid, id, holdPending] };
-  const { rows } = await runStatement<{ ledger: string | null; held: number }>(
-    ledger.pool,
-    query,
-    ledger.reads,
-  );
+  type Adopted = { readonly ledger: string | null; readonly held: number };
+  const rows = await queryRows<Adopted>(ledger, ADOPT, [systemId, oid, id, holdPending]);
   const [{ ledger: adopted, held } = { ledger: null, held: 0 }] = rows;
   if (adopted !== null) return { ledger: adopted, held };
   throw new MillraceError("ledger_moved", "Cannot adopt the ledger: somebody else just did");

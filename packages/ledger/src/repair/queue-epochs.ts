@@ -1,4 +1,5 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface KeptEpoch {
@@ -34,7 +35,7 @@ interface EpochRow {
 }
 
 export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<string, KeptEpoch>> {
-  const { rows } = await runStatement<EpochRow>(ledger.pool, { text: READ }, ledger.reads);
+  const rows = await queryRows<EpochRow>(ledger, READ);
   return new Map(
     rows.map(({ queue, epoch, pass, passedAtMs, change }) => [
       queue,
@@ -74,10 +75,7 @@ export async function countPass(
     given.map(({ pass }) => pass),
     given.map(({ change }) => (change === undefined ? null : JSON.stringify(change))),
   ];
-  const { rows } = await runStatement<{ queue: string; pass: number }>(
-    ledger.pool,
-    { text: COUNT_PASS, values },
-    ledger.short,
-  );
+  type Row = { readonly queue: string; readonly pass: number };
+  const rows = await queryRows<Row>(ledger, COUNT_PASS, values, ledger.short);
   return new Map(rows.map(({ queue, pass }) => [queue, pass]));
 }

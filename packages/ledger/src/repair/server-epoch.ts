@@ -2,7 +2,7 @@ import type pg from "pg";
 import { databaseReadOnly } from "../connection/database-errors.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 export interface ServerEpoch {
   /** Of the cluster, given by initdb. Empty where this login or server does not show it. */
@@ -46,8 +46,7 @@ export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
 
 async function askEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   const ask = async (text: string): Promise<ServerEpoch> => {
-    const { rows } = await runStatement<ServerEpoch>(ledger.pool, { text }, ledger.reads);
-    const [row] = rows;
+    const [row] = await queryRows<ServerEpoch>(ledger, text);
     if (row === undefined) throw new Error("Cannot identify Postgres: it gave no row");
     return row;
   };

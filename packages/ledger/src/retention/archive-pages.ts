@@ -1,6 +1,7 @@
 import type { EventRow } from "@millrace/api-contract";
 import type pg from "pg";
-import { EVENT_COLUMNS, toWire } from "../reads/event-row.ts";
+import { toWire } from "../connection/rows.ts";
+import { EVENT_COLUMNS } from "../reads/event-row.ts";
 import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 import { BATCH } from "./retention-times.ts";
