@@ -71,7 +71,7 @@ test("An attempt keeps its stack and its last log lines, and a NUL in them harms
   const event = await fail();
   const found = await it.ledger.reads.findEvent(event);
   expect(found?.event.fingerprint).toBe(fingerprint);
-  expect(found?.attemptLog).toMatchObject([
+  expect(found?.attempt_log).toMatchObject([
     { fingerprint, stack, log: [{ level: "info" }], log_dropped: 2 },
   ]);
 });

@@ -41,7 +41,7 @@ test("A last failure whose answer was lost is recorded again as the same, and st
   await until(async () => (await statusOf(it, event)) === "failed");
   expect(await ledger.claims.fail(keyOf(event), number, last)).toBe("recorded");
   expect(await ledger.claims.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
-  expect((await it.ledger.reads.findEvent(event))?.attemptLog).toHaveLength(1);
+  expect((await it.ledger.reads.findEvent(event))?.attempt_log).toHaveLength(1);
   expect(await it.ledger.errors.get("1-once")).toMatchObject({ attempts: 1, failed: 1 });
 });
 
@@ -52,7 +52,7 @@ test("A failure that does not count and whose answer was lost gives one attempt 
   await claim(ledger, event);
   const fault = { ...failure, code: "database_unavailable", counts: false } as const;
   await failUnanswered(event, 2, fault);
-  await until(async () => (await it.ledger.reads.findEvent(event))?.attemptLog.length === 2);
+  await until(async () => (await it.ledger.reads.findEvent(event))?.attempt_log.length === 2);
   expect(await ledger.claims.fail(keyOf(event), 2, fault)).toBe("recorded");
   expect(await ledger.claims.record([aJob(event)])).toMatchObject([
     { kind: "claimed", attempt: 3, attemptSinceRetry: 2 },
@@ -80,7 +80,7 @@ test.each([
   expect(recorded).toMatchObject({ waits: waits + 1, attempts_at_retry: 1 });
   expect(await ledger.claims.fail(keyOf(event), 1, wait)).toBe("recorded");
   expect(await row()).toEqual(recorded);
-  expect((await it.ledger.reads.findEvent(event))?.attemptLog).toHaveLength(logged);
+  expect((await it.ledger.reads.findEvent(event))?.attempt_log).toHaveLength(logged);
 });
 
 test("A stale wait of an event that was given up and retried changes nothing, logged or not", async () => {

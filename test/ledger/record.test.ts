@@ -42,7 +42,7 @@ describe("record", () => {
     await it.ledger.claims.record([{ ...aJob(started), startedBefore: true }]);
     // An attempt that left nothing has a row with its reason.
     for (const each of [event, started]) {
-      const log = (await it.ledger.reads.findEvent(keyOf(each)))?.attemptLog;
+      const log = (await it.ledger.reads.findEvent(keyOf(each)))?.attempt_log;
       expect(log).toMatchObject([{ attempt: 1, code: "interrupted", counted: each === event }]);
     }
   });

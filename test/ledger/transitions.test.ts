@@ -104,11 +104,11 @@ describe("A failed attempt", () => {
       last_error_code: "handler_failed",
     });
     expect(found?.event.processed_at).not.toBeNull();
-    expect(found?.attemptLog).toMatchObject([
+    expect(found?.attempt_log).toMatchObject([
       { attempt: 1, code: "handler_failed", message: "No such customer", counted: true },
       { attempt: 2, counted: true },
     ]);
-    expect(Buffer.byteLength(found?.attemptLog[1]?.message ?? "")).toBeLessThanOrEqual(8_192);
+    expect(Buffer.byteLength(found?.attempt_log[1]?.message ?? "")).toBeLessThanOrEqual(8_192);
   });
 });
 
@@ -120,7 +120,7 @@ describe("abandonEvent", () => {
     expect(await it.ledger.claims.abandonEvent(keyOf(event), reason)).toBe("failed");
     const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({ status: "failed", last_error: "stalled too often" });
-    expect(found?.attemptLog).toMatchObject([{ attempt: 1, code: "gave_up" }]);
+    expect(found?.attempt_log).toMatchObject([{ attempt: 1, code: "gave_up" }]);
     expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
       { kind: "failed" },
     ]);

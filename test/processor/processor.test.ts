@@ -93,7 +93,7 @@ test("the stack of a failed attempt is kept, unless errors.stack is off; the gro
     const job = makeJob();
     await processor.process(job);
     const found = await processors.ledger.reads.findEvent(job.event);
-    return found?.attemptLog[0];
+    return found?.attempt_log[0];
   };
   const [kept, off] = [await failed(true), await failed(false)];
   expect(kept?.stack?.find(({ own }) => own)?.file).toBe("test/processor/processor.test.ts");

@@ -153,7 +153,7 @@ test("a body that came before is stored once, unless its ID is signed; its heade
     expect(found?.headers).toEqual({ "x-delivery": `${index + 1}` });
     expect(Buffer.from(found?.body ?? [])).toEqual(first.event.body);
   }
-  const { total, events = [] } = (await find(first))?.sameMessage ?? {};
+  const { total, events = [] } = (await find(first))?.same_message ?? {};
   expect(total).toBe(4);
   expect(events.map(({ event_id }) => event_id).toSorted()).toEqual(
     others.map(({ event }) => event.eventId).toSorted(),

@@ -254,22 +254,6 @@ const NO_QUEUES: ShowDeps["queues"] = {
 };
 
 /** As the API has it, but for the bytes, and with the generations oldest first. */
-function asJson(detail: EventRecord): unknown {
-  const { event, headers, payload, body, bodyBytes, attemptLog, conflicts, generations } = detail;
-  return {
-    ...event,
-    headers,
-    payload,
-    body_kept: body !== undefined,
-    body_bytes: bodyBytes ?? null,
-    attempt_log: attemptLog,
-    conflicts,
-    generations,
-    same_message: detail.sameMessage,
-    emitted_by: detail.emittedBy,
-    emitted: detail.emitted,
-    deliveries: detail.deliveries,
-    acts: detail.acts,
-    steps: detail.steps,
-  } satisfies Partial<EventDetail>;
+function asJson({ event, body, bodyBytes, ...about }: EventRecord): Partial<EventDetail> {
+  return { ...event, ...about, body_kept: body !== undefined, body_bytes: bodyBytes ?? null };
 }

@@ -77,8 +77,8 @@ test.each<[Partial<EventRow>, string]>([
 /** An event as the ledger gives it, with so much of its body. */
 const record = (over: Partial<EventRecord>): EventRecord => ({
   event: ROW,
-  ...{ payload: null, body: undefined, bodyBytes: undefined, headers: {}, attemptLog: [] },
-  ...{ conflicts: [], generations: [], sameMessage: { total: 0, events: [] }, emittedBy: null },
+  ...{ payload: null, body: undefined, bodyBytes: undefined, headers: {}, attempt_log: [] },
+  ...{ conflicts: [], generations: [], same_message: { total: 0, events: [] }, emitted_by: null },
   emitted: { total: 0, events: [] },
   deliveries: { total: 1, recent: [] },
   ...{ acts: [], steps: [] },
@@ -127,7 +127,7 @@ test("acts and steps stand among the attempts, by their time", () => {
     { ...act, at: at(4), action: "retry_many", actor: null, run: 7 },
   ];
   const steps = [{ at: at(1), name: "charge", attempt: 1 }];
-  const text = formatDetail(record({ attemptLog: [attempt], acts, steps }), new Date());
+  const text = formatDetail(record({ attempt_log: [attempt], acts, steps }), new Date());
   const section = text.split("\n\n").find((part) => part.startsWith("timeline"));
   expect(section?.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
     "timeline",
@@ -144,7 +144,7 @@ test("equal attempts are one line, unless something happened between them", () =
     ...{ message: "Error: no", counted: true, fingerprint: null },
     ...{ stack: null, log: null, log_dropped: null, ...over },
   });
-  const attemptLog = [
+  const attempt_log = [
     made(1, "2026-11-21T02:10:00.000Z"),
     made(2, "2026-11-21T03:00:00.000Z"),
     made(3, "2026-11-21T04:40:00.000Z"),
@@ -154,7 +154,7 @@ test("equal attempts are one line, unless something happened between them", () =
   ];
   const act = { action: "retry", actor: "ann", via: "cli", reason: null, generation: 0, run: null };
   const lines = (acts: EventRecord["acts"]) =>
-    formatDetail(record({ attemptLog, acts }), new Date())
+    formatDetail(record({ attempt_log, acts }), new Date())
       .split("\n\n")
       .find((part) => /^(timeline|attempts)/.test(part))
       ?.split("\n")
@@ -188,7 +188,7 @@ test("one event shows where its last failed attempt threw, and what its handlers
     ...{ ...failed, attempt: 3, stack: null, log: null },
     code: "shutting_down",
   };
-  const text = formatDetail(record({ attemptLog: [failed, waited] }), new Date());
+  const text = formatDetail(record({ attempt_log: [failed, waited] }), new Date());
   expect(text).toContain(
     [
       "thrown in attempt 2 (> is your own code)",

@@ -82,7 +82,7 @@ export function formatLine(event: EventRow): string {
 
 export function formatDetail(detail: EventRecord, now: Date): string {
   const { event, headers, conflicts, generations } = detail;
-  const { deliveries, sameMessage, emittedBy, emitted } = detail;
+  const { deliveries, same_message: sameMessage, emitted_by: emittedBy, emitted } = detail;
   const fields = Object.entries(event).filter(([, value]) => value !== null);
   const noteOf = (name: string) =>
     name === "next_attempt_at" ? ` (${nextAttempt(event, now)})` : "";
@@ -90,7 +90,7 @@ export function formatDetail(detail: EventRecord, now: Date): string {
   return [
     formatTable(fields.map(([name, value]) => [name, printable(String(value)) + noteOf(name)])),
     timelineSection(detail),
-    ...failureSections(detail.attemptLog),
+    ...failureSections(detail.attempt_log),
     deliveries.total > 1 && deliveriesTable(deliveries),
     conflicts.length > 0 && conflictsTable(conflicts),
     generations.length > 1 && `generations\n${generationsTable(generations)}`,
@@ -105,8 +105,8 @@ export function formatDetail(detail: EventRecord, now: Date): string {
     .join("\n\n");
 }
 
-function timelineSection({ attemptLog, acts, steps }: EventRecord): string | undefined {
-  const entries = orderTimeline({ attempt_log: attemptLog, acts, steps });
+function timelineSection(detail: EventRecord): string | undefined {
+  const entries = orderTimeline(detail);
   if (entries.length === 0) return undefined;
   const isPlain = entries.every(({ kind }) => kind === "attempts");
   const heading = isPlain ? "attempts that failed or waited" : "timeline";
@@ -182,7 +182,7 @@ function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {
 
 function eventsTable(
   heading: string,
-  { total, events }: EventRecord["sameMessage"] | EventRecord["emitted"],
+  { total, events }: EventRecord["same_message" | "emitted"],
 ): string {
   const rows = events.map((event) => {
     const { event_id, type, status, outcome, recorded_at, last_error_code } = event;

@@ -13,22 +13,13 @@ export function eventJson(
     : queuedJson(shown, asked, bodyBytesMax);
 }
 
-function recordedJson(detail: EventRecord): EventDetail {
+function recordedJson({ event, body, bodyBytes, ...about }: EventRecord): EventDetail {
   return {
     stage: "recorded",
-    ...detail.event,
-    payload: detail.payload,
-    headers: detail.headers,
-    ...bodyJson(detail.body, detail.bodyBytes),
-    attempt_log: detail.attemptLog,
-    conflicts: detail.conflicts,
-    generations: detail.generations.toReversed(),
-    same_message: detail.sameMessage,
-    emitted_by: detail.emittedBy,
-    emitted: detail.emitted,
-    deliveries: detail.deliveries,
-    acts: detail.acts,
-    steps: detail.steps,
+    ...event,
+    ...about,
+    ...bodyJson(body, bodyBytes),
+    generations: about.generations.toReversed(),
   };
 }
 

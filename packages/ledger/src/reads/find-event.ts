@@ -1,15 +1,4 @@
-import type {
-  Attempt,
-  Conflict,
-  Deliveries,
-  EmittedBy,
-  EmittedEvents,
-  EventAct,
-  EventRow,
-  EventStep,
-  Generation,
-  SameMessage,
-} from "@millrace/api-contract";
+import type { Conflict, EmittedBy, EventHistory, EventRow } from "@millrace/api-contract";
 import {
   isStorable,
   shownPayload,
@@ -36,7 +25,8 @@ import { toWire } from "../connection/rows.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
 import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 
-export interface EventRecord {
+/** The generations are in order, this one among them. */
+export interface EventRecord extends EventHistory {
   readonly event: EventRow;
   /** The body as JSON (`shownPayload`); null without a body or for a part of it. */
   readonly payload: JsonText | null;
@@ -44,17 +34,6 @@ export interface EventRecord {
   readonly body: Uint8Array | undefined;
   readonly bodyBytes: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly attemptLog: readonly Attempt[];
-  readonly conflicts: readonly Conflict[];
-  /** The event as received and each replay of it, in order; this one among them. */
-  readonly generations: readonly Generation[];
-  readonly sameMessage: SameMessage;
-  /** The event whose handler emitted this one; null for what a sender sent. */
-  readonly emittedBy: EmittedBy | null;
-  readonly emitted: EmittedEvents;
-  readonly deliveries: Deliveries;
-  readonly acts: readonly EventAct[];
-  readonly steps: readonly EventStep[];
 }
 
 /** A sender that signs a new body each time must not fill a page. */
@@ -82,22 +61,22 @@ export async function findEvent(
     const generations = await selectGenerations(db, lookup);
     const same = row.event.unsigned ? await selectSameMessage(db, lookup) : [];
     const emitted = await selectEmitted(db, { ...lookup, generation });
-    const emittedBy = toParent(row.parent);
-    const firstAtMs = emittedBy === null ? row.event.received_at.getTime() : undefined;
+    const parent = toParent(row.parent);
+    const firstAtMs = parent === null ? row.event.received_at.getTime() : undefined;
     return {
       event: toWire(row.event),
       payload: body !== null && body.byteLength === bodyBytes ? shownPayload(body) : null,
       body: body ?? undefined,
       bodyBytes: bodyBytes ?? undefined,
       headers: row.headers ?? {},
-      attemptLog: log.map(toWire),
+      attempt_log: log.map(toWire),
       conflicts: others.map(toWire),
       generations: generations.map(toWire).toReversed(),
-      sameMessage: {
+      same_message: {
         total: same[0]?.total ?? 0,
         events: same.map(({ event }) => toWire(event)),
       },
-      emittedBy,
+      emitted_by: parent,
       emitted: {
         total: emitted[0]?.total ?? 0,
         events: emitted.map(({ event }) => toWire(event)),
