@@ -1,28 +1,24 @@
 import type { EnvelopedEvent } from "@millrace/core";
-import { isDataError, type Ledger, type LedgerStatus } from "@millrace/ledger";
-import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem, Queues } from "@millrace/queue";
+import { isDataError, type LedgerStatus } from "@millrace/ledger";
+import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
-import type { Disagreement, EventDisagreementKind, UnreadableJob } from "./disagreement.ts";
+import type {
+  CompareDeps,
+  Disagreement,
+  EventDisagreementKind,
+  Stores,
+  UnreadableJob,
+} from "./disagreement.ts";
 import { disagreementOf } from "./repair.ts";
 
-export interface CompareDeps {
-  readonly ledger: Pick<Ledger, "repair">;
-  readonly queues: Pick<Queues, "queues" | "jobStatuses" | "finishedJobs" | "findJob">;
-  /** True for an event that can be recorded: anyone may have edited its job, or invented it. */
-  readonly isSound: (event: EnvelopedEvent) => boolean;
-}
-
 /** Called after an error: throws when a store is away, so that the fault is not one queue's. */
-export async function requireStores({
-  ledger,
-  queues,
-}: Pick<CompareDeps, "ledger"> & { readonly queues: Pick<Queues, "ping"> }): Promise<void> {
+export async function requireStores({ ledger, queues }: Stores): Promise<void> {
   await queues.ping();
   await ledger.repair.serverEpoch();
 }
 
 export async function comparePending(
-  { ledger, queues }: CompareDeps,
+  { ledger, queues }: Stores,
   pending: readonly LedgerStatus[],
 ): Promise<{
   readonly found: readonly Disagreement[];
@@ -48,7 +44,7 @@ export async function comparePending(
 
 /** An event is settled before its job ends, so the ledger is asked again, after the queue. */
 async function compareEnded(
-  { ledger, queues }: Pick<CompareDeps, "ledger" | "queues">,
+  { ledger, queues }: Stores,
   pending: readonly LedgerStatus[],
 ): Promise<Disagreement[]> {
   if (pending.length === 0) return [];
@@ -124,7 +120,7 @@ interface LookedUp {
 
 /** Looks rows up together, or one by one where Postgres refuses the identity of one of them. */
 async function lookUp(
-  deps: Pick<CompareDeps, "ledger">,
+  deps: Stores,
   jobs: readonly ReadableJob[],
   walk: FinishedWalk,
 ): Promise<(LookedUp | UnreadableJob)[]> {

@@ -1,8 +1,7 @@
 import type { DisagreementKind } from "@millrace/api-contract";
-import type { Queues } from "@millrace/queue";
-import { requireStores, type CompareDeps } from "./compare.ts";
-import { addFound, createCounts, type Found } from "./disagreement.ts";
-import { findLedgerChanges, type LedgerEpochDeps } from "./epochs.ts";
+import { requireStores } from "./compare.ts";
+import { addFound, createCounts, type CompareDeps, type Found } from "./disagreement.ts";
+import { findLedgerChanges } from "./epochs.ts";
 import { findFinished, findPending, type Finding } from "./walk.ts";
 
 export interface DiagnoseOptions {
@@ -12,9 +11,6 @@ export interface DiagnoseOptions {
   readonly examplesMax: number;
   readonly onProgress?: (looked: number) => void;
 }
-
-export type DiagnoseDeps = CompareDeps &
-  LedgerEpochDeps & { readonly queues: Pick<Queues, "ping"> };
 
 export interface Diagnosis extends Comparison {
   /** Sources whose queue fails by itself, with its error. */
@@ -31,7 +27,7 @@ interface Comparison {
  * Compares as the reconciler does, and changes nothing. If one queue fails, each is compared alone.
  * @throws `database_unavailable`, and the queue's error.
  */
-export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Diagnosis> {
+export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Promise<Diagnosis> {
   try {
     return { ...(await compare(deps, options)), notCompared: new Map() };
   } catch (error) {
@@ -52,7 +48,7 @@ export async function diagnose(deps: DiagnoseDeps, options: DiagnoseOptions): Pr
   }
 }
 
-async function compare(deps: DiagnoseDeps, options: DiagnoseOptions): Promise<Comparison> {
+async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Comparison> {
   const counts = createCounts(options.examplesMax);
   let looked = 0;
   const look = async (findings: AsyncIterable<Finding>, isWanted: (kind: string) => boolean) => {

@@ -1,6 +1,17 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
-import type { JobProblem } from "@millrace/queue";
+import type { Ledger } from "@millrace/ledger";
+import type { JobProblem, Queues } from "@millrace/queue";
+
+export interface Stores {
+  readonly ledger: Pick<Ledger, "repair" | "retries">;
+  readonly queues: Queues;
+}
+
+export interface CompareDeps extends Stores {
+  /** True for an event that can be recorded: anyone may have edited its job, or invented it. */
+  readonly isSound: (event: EnvelopedEvent) => boolean;
+}
 
 export type Disagreement = EventDisagreement | UnreadableJob;
 

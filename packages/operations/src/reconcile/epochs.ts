@@ -1,11 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { KeptChange, Ledger, ServerEpoch } from "@millrace/ledger";
-import { queueName, type Queues } from "@millrace/queue";
-
-export interface EpochDeps {
-  readonly ledger: Pick<Ledger, "repair">;
-  readonly queues: Pick<Queues, "epochs" | "writeEpoch">;
-}
+import type { KeptChange, ServerEpoch } from "@millrace/ledger";
+import { queueName } from "@millrace/queue";
+import type { Stores } from "./disagreement.ts";
 
 /** The ledger was never compared with the queue, or the queue has changed since. */
 export type QueueChange = "new" | "changed";
@@ -15,7 +11,7 @@ export type QueueChange = "new" | "changed";
  * on a server that was restarted and may have lost the last writes.
  */
 export async function changedQueues(
-  { ledger, queues }: { ledger: EpochDeps["ledger"]; queues: Pick<Queues, "epochs"> },
+  { ledger, queues }: Stores,
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, QueueChange>> {
   const [current, kept] = await Promise.all([queues.epochs(sources), ledger.repair.readEpochs()]);
@@ -30,7 +26,7 @@ export async function changedQueues(
 
 /** Writes a new epoch into queues before they are compared, and returns their epochs. */
 export async function beginEpochs(
-  { queues }: Pick<EpochDeps, "queues">,
+  { queues }: Stores,
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, string | undefined>> {
   await Promise.all(sources.map((source) => queues.writeEpoch(source, randomUUID())));
@@ -40,18 +36,13 @@ export async function beginEpochs(
 
 /** Keeps the epochs from before a comparison: a queue that was lost since has another one. */
 export async function keepEpochs(
-  { ledger }: Pick<EpochDeps, "ledger">,
+  { ledger }: Stores,
   begun: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
   const known = [...begun].flatMap(([source, epoch]) =>
     epoch === undefined ? [] : [[queueName(source), epoch] as const],
   );
   await ledger.repair.writeEpochs(new Map(known));
-}
-
-export interface LedgerEpochDeps {
-  readonly ledger: Pick<Ledger, "repair">;
-  readonly queues: Pick<Queues, "ledgerMarks" | "forgotten">;
 }
 
 /** `restarted`: the server may have lost the last commits (`synchronous_commit`). */
@@ -81,7 +72,7 @@ const WEEK_MS = 7 * 86_400_000;
  * @throws `database_unavailable`, and the queue's error
  */
 export async function findLedgerChanges(
-  { ledger, queues }: LedgerEpochDeps,
+  { ledger, queues }: Stores,
   sources: readonly string[],
 ): Promise<LedgerView> {
   // The queue first: Postgres is always written before it, so that a pass in between is no change.
@@ -134,10 +125,7 @@ export function takenBack({ changes }: LedgerView, source: string): LedgerChange
  * @throws `database_unavailable`, and the queue's error
  */
 export async function keepLedgerEpoch(
-  {
-    ledger,
-    queues,
-  }: Pick<LedgerEpochDeps, "ledger"> & { readonly queues: Pick<Queues, "writeLedgerMark"> },
+  { ledger, queues }: Stores,
   sources: readonly string[],
   { server, marks, changes }: LedgerView,
 ): Promise<void> {

@@ -1,9 +1,7 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import type { Ledger, ServerEpoch } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
-import { removeJobs, type RemovalQueues } from "../give-up.ts";
-import type { CompareDeps } from "./compare.ts";
+import type { ServerEpoch } from "@millrace/ledger";
+import { removeJobs } from "../give-up.ts";
 import { addByKind, addFound, createCounts, type Found } from "./disagreement.ts";
 import {
   beginEpochs,
@@ -12,26 +10,19 @@ import {
   keepEpochs,
   keepLedgerEpoch,
   takenBack,
-  type EpochDeps,
   type LedgerChange,
-  type LedgerEpochDeps,
   type QueueChange,
 } from "./epochs.ts";
 import { repair, type RepairDeps } from "./repair.ts";
 import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
-export type PassDeps = CompareDeps &
-  RepairDeps &
-  EpochDeps &
-  LedgerEpochDeps & {
-    readonly ledger: Pick<Ledger, "retries">;
-    readonly queues: Pick<Queues, "backend" | "writeLedgerMark"> & RemovalQueues;
-    /** Asked after each page: the pass ends when it is false. */
-    readonly mayGoOn: () => boolean;
-    readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
-    readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
-    readonly onProgress: (progress: PassProgress) => void;
-  };
+export interface PassDeps extends RepairDeps {
+  /** Asked after each page: the pass ends when it is false. */
+  readonly mayGoOn: () => boolean;
+  readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
+  readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
+  readonly onProgress: (progress: PassProgress) => void;
+}
 
 export interface PassProgress {
   readonly looked: number;

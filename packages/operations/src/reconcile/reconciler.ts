@@ -1,11 +1,10 @@
 import { wait, type EnvelopedEvent } from "@millrace/core";
-import type { Leader, Ledger, ServerEpoch } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
+import type { Leader, ServerEpoch } from "@millrace/ledger";
 import { createCapacity } from "./capacity.ts";
-import { requireStores, type CompareDeps } from "./compare.ts";
-import type { EpochDeps, LedgerChange, LedgerEpochDeps, QueueChange } from "./epochs.ts";
+import { requireStores } from "./compare.ts";
+import type { CompareDeps } from "./disagreement.ts";
+import type { LedgerChange, QueueChange } from "./epochs.ts";
 import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
-import type { RepairDeps } from "./repair.ts";
 import { PAGE_MAX } from "./walk.ts";
 
 export const RECONCILER = "reconciler";
@@ -23,13 +22,7 @@ export type ReconcilerNotice =
   /** A pass failed: over the queue of this source alone, or over all queues. */
   | { readonly kind: "pass_failed"; readonly source?: string; readonly error: unknown };
 
-export interface ReconcilerDeps extends Pick<CompareDeps, "isSound"> {
-  readonly ledger: Pick<Ledger, "repair" | "retries">;
-  readonly queues: CompareDeps["queues"] &
-    RepairDeps["queues"] &
-    EpochDeps["queues"] &
-    LedgerEpochDeps["queues"] &
-    Pick<Queues, "backend" | "writeLedgerMark" | "measurePressure" | "ping">;
+export interface ReconcilerDeps extends CompareDeps {
   readonly leader: Pick<Leader, "lead" | "leading">;
   readonly notify: (notice: ReconcilerNotice) => void;
 }

@@ -1,19 +1,19 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import { hasCode, type EnvelopedEvent, type EventKey } from "@millrace/core";
-import type { AbandonAnswer, Ledger, LedgerStatus } from "@millrace/ledger";
-import type { JobStatus, Queues } from "@millrace/queue";
+import type { AbandonAnswer, LedgerStatus } from "@millrace/ledger";
+import type { JobStatus } from "@millrace/queue";
 import { mapConcurrent } from "../map-concurrent.ts";
 import { enqueuePending, requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
-import type { EventDisagreement, EventDisagreementKind, Disagreement } from "./disagreement.ts";
+import type {
+  CompareDeps,
+  Disagreement,
+  EventDisagreement,
+  EventDisagreementKind,
+  Stores,
+} from "./disagreement.ts";
 
-export interface RepairDeps {
-  readonly isSound: (event: EnvelopedEvent) => boolean;
-  readonly ledger: Pick<Ledger, "repair">;
-  readonly queues: Pick<
-    Queues,
-    "enqueue" | "retryJob" | "rerunJob" | "removeJob" | "findJob" | "signsJobs"
-  >;
+export interface RepairDeps extends CompareDeps {
   readonly capacity: Capacity;
   /** Jobs in one call, whose answers must come within the queue's deadline. */
   readonly jobsMax: number;
@@ -239,7 +239,7 @@ const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job
 /** A job without a body was written when the ledger had the event. */
 function codeOf(
   { body, generation }: EnvelopedEvent,
-  { signsJobs }: Pick<Queues, "signsJobs">,
+  { signsJobs }: Stores["queues"],
 ): AbandonCode {
   if (generation > 0) return signsJobs ? "replay_lost" : "gave_up";
   return body === undefined ? "body_lost" : "gave_up";

@@ -1,7 +1,7 @@
 import type { EnvelopedEvent } from "@millrace/core";
 import type { Ledger, LedgerStatus, PendingQuery } from "@millrace/ledger";
-import { compareFinished, comparePending, type CompareDeps, type FinishedWalk } from "./compare.ts";
-import type { Disagreement } from "./disagreement.ts";
+import { compareFinished, comparePending, type FinishedWalk } from "./compare.ts";
+import type { CompareDeps, Disagreement } from "./disagreement.ts";
 
 export interface Finding {
   readonly found: readonly Disagreement[];
