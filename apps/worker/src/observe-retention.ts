@@ -1,6 +1,5 @@
 import type { RetentionNotice, RetentionResult } from "@millrace/operations";
 import { metricsOf, type Logger } from "@millrace/service";
-import type { Registry } from "prom-client";
 import type { ObserverDeps } from "./observe-processor.ts";
 
 export type RetentionObserver = ReturnType<typeof observeRetention>;
@@ -11,25 +10,6 @@ export function observeRetention({
   logger,
   logError,
 }: Pick<ObserverDeps, "registry" | "logger" | "logError">) {
-  const metrics = createRetentionMetrics(registry);
-  return {
-    onNotice: (notice: RetentionNotice): void => logNotice(notice, logger),
-    onResult(result: RetentionResult): void {
-      metrics.onResult(result);
-      if (result.kind === "taken" || result.keysDeleted === 0) return;
-      logger.info({ events: result.keysDeleted }, "old events deleted");
-    },
-    onError(task: PeriodicTask, error: unknown): void {
-      if (task === "retention") metrics.onFailure();
-      logError(task, error);
-    },
-  };
-}
-
-export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity";
-
-/** Registers the retention's metrics. Of several workers, only the one that ran it last counts. */
-function createRetentionMetrics(registry: Registry) {
   const { counter, gauge } = metricsOf(registry);
   const failures = counter("millrace_retention_failures_total", "Runs that failed.");
   const lastSuccess = gauge(
@@ -41,14 +21,23 @@ function createRetentionMetrics(registry: Registry) {
     "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
   );
   return {
+    onNotice: (notice: RetentionNotice): void => logNotice(notice, logger),
+    /** Of several workers, only the one that ran it last counts. */
     onResult(result: RetentionResult): void {
       if (result.kind === "taken") return;
       lastSuccess.setToCurrentTime();
       if (result.oldestDay !== undefined) oldest.set(Date.parse(result.oldestDay) / 1_000);
+      if (result.keysDeleted === 0) return;
+      logger.info({ events: result.keysDeleted }, "old events deleted");
     },
-    onFailure: () => failures.inc(),
+    onError(task: PeriodicTask, error: unknown): void {
+      if (task === "retention") failures.inc();
+      logError(task, error);
+    },
   };
 }
+
+export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity";
 
 function logNotice(notice: RetentionNotice, logger: Logger): void {
   const { kind } = notice;
@@ -68,7 +57,6 @@ function logNotice(notice: RetentionNotice, logger: Logger): void {
       const { day, events } = notice;
       return logger.info({ day, events }, "bodies of unfinished events moved");
     }
-    case "archiving":
     case "keys_deleted":
       return;
   }

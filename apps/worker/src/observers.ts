@@ -2,7 +2,6 @@ import type { ConnectionReset } from "@millrace/ledger";
 import type { BulkNotice } from "@millrace/operations";
 import type { QueueNotice } from "@millrace/queue";
 import { metricsOf } from "@millrace/service";
-import type { Registry } from "prom-client";
 import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
 import { observeReconciler } from "./observe-reconciler.ts";
 import { observeRetention } from "./observe-retention.ts";
@@ -53,32 +52,6 @@ export function observeQueue({
   logger,
   logError,
 }: Pick<ObserverDeps, "registry" | "logger" | "logError">): (notice: QueueNotice) => void {
-  const count = createQueueMetrics(registry);
-  return (notice) => {
-    count(notice);
-    switch (notice.kind) {
-      case "background_error":
-        return logError(`queue: ${notice.cause}`, notice.error);
-      case "backed_off":
-        return logError("queue: backing off", `too many errors from source ${notice.source}`);
-      case "stalled":
-        return logError(
-          "queue: stalled",
-          `job ${notice.jobId} of ${notice.source} lost its worker`,
-        );
-      case "lock_lost":
-        return logError(
-          "queue: lock lost",
-          `job ${notice.jobId} of ${notice.source} lost its lock`,
-        );
-      case "job_abandoned":
-      case "refused":
-        return logger.error(notice, "job failed by the queue");
-    }
-  };
-}
-
-function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
   const { counter } = metricsOf(registry);
   const locksLost = counter(
     "millrace_worker_locks_lost_total",
@@ -91,8 +64,27 @@ function createQueueMetrics(registry: Registry): (notice: QueueNotice) => void {
     "source",
   );
   return (notice) => {
-    if (notice.kind === "lock_lost") locksLost.inc({ source: notice.source });
-    if (notice.kind === "stalled") stalled.inc({ source: notice.source });
+    switch (notice.kind) {
+      case "background_error":
+        return logError(`queue: ${notice.cause}`, notice.error);
+      case "backed_off":
+        return logError("queue: backing off", `too many errors from source ${notice.source}`);
+      case "stalled":
+        stalled.inc({ source: notice.source });
+        return logError(
+          "queue: stalled",
+          `job ${notice.jobId} of ${notice.source} lost its worker`,
+        );
+      case "lock_lost":
+        locksLost.inc({ source: notice.source });
+        return logError(
+          "queue: lock lost",
+          `job ${notice.jobId} of ${notice.source} lost its lock`,
+        );
+      case "job_abandoned":
+      case "refused":
+        return logger.error(notice, "job failed by the queue");
+    }
   };
 }
 
