@@ -16,36 +16,23 @@ import { importError } from "./import-error.ts";
  */
 export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
   const handlers = listOf(await evaluate(config));
-  const strangers = handlers.filter(({ sources }) =>
-    sources.some((name) => name !== "*" && !Object.hasOwn(config.sources, name)),
-  );
-  if (strangers.length > 0) {
-    const known = Object.keys(config.sources);
-    const lines = strangers.map((handler) => {
-      const name = handler.sources.find((one) => one !== "*" && !known.includes(one)) ?? "";
-      return `  ${nameOf(handler)}: no source ${unknownKey(name, known)}`;
-    });
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot use the handlers: no source of their name is configured:\n${lines.join("\n")}`,
-    );
-  }
-  const mute = handlers.filter((handler) => !canMatch(handler));
-  if (mute.length > 0) {
-    const lines = mute.map((handler) => `  ${nameOf(handler)}`);
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot use the handlers: a handler needs a source and a type, and a * stands only at the end of a type:\n${lines.join("\n")}`,
-    );
-  }
+  const known = Object.keys(config.sources);
+  const strangers = handlers.flatMap((handler) => {
+    const name = handler.sources.find((one) => one !== "*" && !known.includes(one));
+    return name === undefined ? [] : [`${nameOf(handler)}: no source ${unknownKey(name, known)}`];
+  });
+  refuse("no source of their name is configured", strangers);
+  const mute = handlers.filter((handler) => !canMatch(handler)).map(nameOf);
+  refuse("a handler needs a source and a type, and a * stands only at the end of a type", mute);
   const mixed = mixedTypes(handlers, Object.keys(withUrl(config.sources)));
-  if (mixed.length > 0) {
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot use the handlers: an event may have one set-based handler, or ordinary ones:\n${mixed.join("\n")}`,
-    );
-  }
+  refuse("an event may have one set-based handler, or ordinary ones", mixed);
   return handlers;
+}
+
+function refuse(why: string, handlers: readonly string[]): void {
+  if (handlers.length === 0) return;
+  const lines = handlers.map((line) => `  ${line}`).join("\n");
+  throw new MillraceError("invalid_config", `Cannot use the handlers: ${why}:\n${lines}`);
 }
 
 /** True if an event can match the handler. No sender has a `*` within the name of a type. */
@@ -64,7 +51,7 @@ function mixedTypes(handlers: readonly Handler[], named: readonly string[]): str
     handlers
       .slice(index + 1)
       .filter((other) => (one.set !== undefined || other.set !== undefined) && meet(one, other))
-      .map((other) => `  ${nameOf(one)} and ${nameOf(other)}`),
+      .map((other) => `${nameOf(one)} and ${nameOf(other)}`),
   );
 }
 
