@@ -1,18 +1,7 @@
 import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import {
-  attempts,
-  bodies,
-  checkSchema,
-  conflicts,
-  deliveries,
-  events,
-  migrate,
-  steps,
-} from "@millrace/ledger";
-import { getTableColumns } from "drizzle-orm";
-import { getTableConfig } from "drizzle-orm/pg-core";
+import { checkSchema, migrate } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scratchDatabase } from "../support/scratch-database.ts";
@@ -48,22 +37,6 @@ describe("migrate", () => {
       "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'millrace.bodies'::regclass",
     );
     expect(rows).toHaveLength(15);
-  });
-
-  test("makes the tables that drizzle reads", async () => {
-    await migrate({ pool });
-    for (const table of [events, bodies, attempts, conflicts, deliveries, steps]) {
-      const { rows } = await pool.query<{ column: string; nullable: boolean }>(
-        `SELECT column_name AS column, is_nullable = 'YES' AS nullable FROM information_schema.columns
-         WHERE table_schema = 'millrace' AND table_name = $1 ORDER BY 1`,
-        [getTableConfig(table).name],
-      );
-      const columns = Object.values(getTableColumns(table)).map((column) => ({
-        column: column.name,
-        nullable: !column.notNull,
-      }));
-      expect(columns.toSorted((a, b) => (a.column < b.column ? -1 : 1))).toEqual(rows);
-    }
   });
 
   test("of many migrators at once one does it, and the others wait and find it done", async () => {

@@ -205,7 +205,7 @@ const body = {
   body_truncated: z.boolean().describe("Whether `body` is a part of it: the rest is at `/body`."),
 };
 
-const history = z.strictObject({
+export const eventHistory = z.strictObject({
   attempt_log: z.array(attempt).describe("Attempts that failed."),
   conflicts: z.array(conflict),
   generations: z.array(generation).describe("Newest first."),
@@ -219,12 +219,12 @@ const history = z.strictObject({
     .describe("Steps (`once`) of this generation that have ended: the first 100, oldest first."),
 });
 /** An event with its attempts, acts, steps, and the events that belong to it. */
-export type EventHistory = Wire<typeof history>;
+export type EventHistory = Wire<typeof eventHistory>;
 
 const recordedEvent = eventRow.extend({
   stage: z.literal("recorded").describe("The ledger has it."),
   ...body,
-  ...history.shape,
+  ...eventHistory.shape,
 });
 const queuedEvent = queuedRow.extend({
   ...eventRow.pick({ event_id: true, last_error: true }).shape,

@@ -51,7 +51,6 @@ export { createRetentionLedger, type RetentionLedger } from "./retention/index.t
 export type { GiveUpAnswer } from "./people/give-up.ts";
 export type { RetryManyAnswer } from "./people/retry-many.ts";
 export { LATEST_EVENTS, latestTypes } from "./reads/latest-types.ts";
-export { attempts, bodies, conflicts, deliveries, events, steps } from "./schema/schema.ts";
 export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";
 export type { ServerEpoch } from "./repair/server-epoch.ts";

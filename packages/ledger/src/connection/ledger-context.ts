@@ -5,7 +5,6 @@ import {
   type RelationalSchemaConfig,
   type TablesRelationalConfig,
 } from "drizzle-orm";
-import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type pg from "pg";
 import type { PooledConnection, ResetReason } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
@@ -85,11 +84,7 @@ export function releaseHandlers(
 
 export async function read<T>(
   ledger: LedgerContext,
-  work: (db: NodePgDatabase) => PromiseLike<T>,
+  work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  return await transaction(
-    ledger.pool,
-    async (client) => await work(drizzle(client)),
-    ledger.reads,
-  );
+  return await transaction(ledger.pool, work, ledger.reads);
 }

@@ -1,9 +1,7 @@
 import type { Deliveries, Delivery } from "@millrace/api-contract";
 import { isStorable, type DeliveryOutcome, type EventLookup } from "@millrace/core";
-import { and, eq } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import type pg from "pg";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { deliveries, type StoredDelivery } from "../schema/schema.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 export interface RepeatedDelivery extends EventLookup {
@@ -69,18 +67,25 @@ export async function findDeliveries(
   lookup: EventLookup,
   firstAtMs: number | undefined,
 ): Promise<Deliveries> {
-  return await read(ledger, (db) => selectDeliveries(db, lookup, firstAtMs));
+  return await read(ledger, (client) => selectDeliveries(client, lookup, firstAtMs));
 }
 
+type StoredDelivery = Omit<Delivery, "at"> & { readonly at: number };
+
+interface Noted {
+  readonly repeats: number;
+  readonly recent: readonly StoredDelivery[];
+}
+
+const DELIVERIES = `
+SELECT repeats, recent FROM millrace.deliveries WHERE source = $1 AND event_id = $2`;
+
 export async function selectDeliveries(
-  db: NodePgDatabase,
+  client: pg.ClientBase,
   { source, eventId }: EventLookup,
   firstAtMs: number | undefined,
 ): Promise<Deliveries> {
-  const [noted] = await db
-    .select({ repeats: deliveries.repeats, recent: deliveries.recent })
-    .from(deliveries)
-    .where(and(eq(deliveries.source, source), eq(deliveries.eventId, eventId)));
+  const [noted] = (await client.query<Noted>(DELIVERIES, [source, eventId])).rows;
   const total = (firstAtMs === undefined ? 0 : 1) + (noted?.repeats ?? 0);
   const first = { at: firstAtMs ?? NaN, outcome: "accepted", ingress: null } as const;
   const recent = [...(noted?.recent ?? []), first].filter(({ at }) => isTime(at));

@@ -5,12 +5,11 @@ import {
   type EventKey,
   type EventStatus,
 } from "@millrace/core";
-import { drizzle } from "drizzle-orm/node-postgres";
 import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
 import type { OpenBulkRun } from "./bulk-runs.ts";
 import { packKeys } from "../claims/event-batch.ts";
-import { cursorOf, selectRows } from "../reads/find-events.ts";
+import { cursorOf, listQuery, type ListedRow } from "../reads/find-events.ts";
 import { giveUpManyOn } from "./give-up.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { replayOn } from "./replay.ts";
@@ -96,15 +95,15 @@ interface Locked {
 async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number) {
   const filter = { ...run.filter, cursor: run.cursor ?? undefined };
   const status = STATUSES[run.verb];
-  const rows = await selectRows(
-    drizzle(client),
+  const query = listQuery(
     { ...filter, ...(status === undefined ? {} : { status }), snapshotOfRun: run.id },
     limit + 1,
   );
+  const { rows } = await client.query<ListedRow>(query);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    keys: page.map(({ event: { source, event_id: eventId, generation } }) => {
+    keys: page.map(({ source, event_id: eventId, generation }) => {
       return { source, eventId, generation };
     }),
     cursor: last === undefined ? null : cursorOf(last),

@@ -1,29 +1,19 @@
 import type { Conflict, EmittedBy, EventHistory, EventRow } from "@millrace/api-contract";
-import {
-  isStorable,
-  shownPayload,
-  type JsonText,
-  type EventKey,
-  type EventLookup,
-} from "@millrace/core";
-import { and, asc, desc, eq, sql, type SQL } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { alias } from "drizzle-orm/pg-core";
+import { isStorable, shownPayload, type JsonText, type EventLookup } from "@millrace/core";
+import type pg from "pg";
+import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows, queryWireRows, toWire } from "../connection/rows.ts";
+import { selectDeliveries } from "../intake/deliveries.ts";
+import { BODY_KEPT } from "../schema/bodies.ts";
+import { selectActs } from "./event-history.ts";
 import {
   ATTEMPT_COLUMNS,
   CONFLICT_COLUMNS,
   EMITTED_COLUMNS,
   EVENT_COLUMNS,
   GENERATION_COLUMNS,
-  PARENT_COLUMNS,
   SAME_MESSAGE_COLUMNS,
 } from "./event-row.ts";
-import { selectDeliveries } from "../intake/deliveries.ts";
-import { selectActs, selectSteps } from "./event-history.ts";
-import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { toWire } from "../connection/rows.ts";
-import { BODY_KEPT } from "../schema/bodies.ts";
-import { attempts, bodies, conflicts, events } from "../schema/schema.ts";
 
 /** The generations are in order, this one among them. */
 export interface EventRecord extends EventHistory {
@@ -36,56 +26,111 @@ export interface EventRecord extends EventHistory {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A sender that signs a new body each time must not fill a page. */
-const CONFLICTS_MAX = 100;
-/** An event that is replayed over and over must not make the answer large: the latest are shown. */
-const GENERATIONS_MAX = 100;
-const SAME_MESSAGE_MAX = 100;
-const EMITTED_MAX = 100;
+/** A sender that signs a new body each time must not fill a page, and neither must replays. */
+const LISTED_MAX = 100;
 
 export const BODY_BYTES_SHOWN = 256 * 1024;
+
+/** The size of a packed body is known without unpacking it. */
+const EVENT = `
+SELECT ${EVENT_COLUMNS}, coalesce(e.own_headers, b.headers) AS headers,
+  substring(b.body FROM 1 FOR $4::int) AS body, octet_length(b.body) AS body_bytes,
+  CASE WHEN e.parent_source IS NOT NULL THEN json_build_object(
+    'source', e.parent_source, 'event_id', e.parent_event_id, 'generation', e.parent_generation
+  ) END AS emitted_by
+FROM millrace.events e LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id
+WHERE e.source = $1 AND e.event_id = $2 AND ($3::int IS NULL OR e.generation = $3)
+ORDER BY e.generation DESC LIMIT 1`;
+
+type FoundRow = EventRow & {
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly body: Buffer | null;
+  readonly body_bytes: number | null;
+  readonly emitted_by: EmittedBy | null;
+};
+
+const ATTEMPTS = `
+SELECT ${ATTEMPT_COLUMNS} FROM millrace.attempts a
+WHERE source = $1 AND event_id = $2 AND generation = $3 ORDER BY attempt`;
+
+const CONFLICTS = `
+SELECT ${CONFLICT_COLUMNS}, ${BODY_KEPT("c")} AS kept FROM millrace.conflicts c
+WHERE source = $1 AND event_id = $2 ORDER BY first_seen_at, body_hash LIMIT ${LISTED_MAX}`;
+
+const GENERATIONS = `
+SELECT ${GENERATION_COLUMNS} FROM millrace.events e
+WHERE source = $1 AND event_id = $2 ORDER BY generation DESC LIMIT ${LISTED_MAX}`;
+
+const SAME_MESSAGE = `
+SELECT ${SAME_MESSAGE_COLUMNS}, (count(*) OVER ())::int AS total
+FROM millrace.events mine JOIN millrace.events e
+  ON e.unsigned AND e.generation = 0 AND e.source || '' = mine.source
+  AND coalesce(e.digest, e.body_hash) = coalesce(mine.digest, mine.body_hash)
+  AND e.event_id <> mine.event_id
+WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = 0 AND mine.unsigned
+ORDER BY e.recorded_at, e.event_id LIMIT ${LISTED_MAX}`;
+
+const EMITTED = `
+SELECT ${EMITTED_COLUMNS}, (count(*) OVER ())::int AS total FROM millrace.events e
+WHERE parent_source = $1 AND parent_event_id = $2 AND parent_generation = $3 AND generation + 0 = 0
+ORDER BY recorded_at, source, event_id LIMIT ${LISTED_MAX}`;
+
+/** Without their results, the user's data. */
+const STEPS = `
+SELECT recorded_at AS at, name, attempt FROM millrace.steps
+WHERE source = $1 AND event_id = $2 AND generation = $3 ORDER BY recorded_at, name LIMIT ${LISTED_MAX}`;
 
 export async function findEvent(
   ledger: LedgerContext,
   lookup: EventLookup,
   { bodyBytesMax = BODY_BYTES_SHOWN }: { bodyBytesMax?: number } = {},
 ): Promise<EventRecord | undefined> {
-  if (!isStorable(lookup.source) || !isStorable(lookup.eventId)) return undefined;
-  return await read(ledger, async (db) => {
-    const [row] = await selectEvent(db, lookup, bodyBytesMax);
+  const { source, eventId } = lookup;
+  if (!isStorable(source) || !isStorable(eventId)) return undefined;
+  return await read(ledger, async (client) => {
+    const asked = [source, eventId, lookup.generation ?? null, bodyBytesMax];
+    const [row] = await select<FoundRow>(client, EVENT, asked);
     if (row === undefined) return undefined;
-    const { body, bodyBytes } = row;
-    const { generation } = row.event;
-    const log = await selectAttempts(db, { ...lookup, generation });
-    const others = await selectConflicts(db, lookup);
-    const generations = await selectGenerations(db, lookup);
-    const same = row.event.unsigned ? await selectSameMessage(db, lookup) : [];
-    const emitted = await selectEmitted(db, { ...lookup, generation });
-    const parent = toParent(row.parent);
-    const firstAtMs = parent === null ? row.event.received_at.getTime() : undefined;
+    const { headers, body, body_bytes: bodyBytes, emitted_by, ...event } = row;
+    const firstAtMs = emitted_by === null ? Date.parse(event.received_at) : undefined;
+    const id = [source, eventId];
+    const key = [...id, event.generation];
     return {
-      event: toWire(row.event),
+      event,
       payload: body !== null && body.byteLength === bodyBytes ? shownPayload(body) : null,
       body: body ?? undefined,
       bodyBytes: bodyBytes ?? undefined,
-      headers: row.headers ?? {},
-      attempt_log: log.map(toWire),
-      conflicts: others.map(toWire),
-      generations: generations.map(toWire).toReversed(),
-      same_message: {
-        total: same[0]?.total ?? 0,
-        events: same.map(({ event }) => toWire(event)),
-      },
-      emitted_by: parent,
-      emitted: {
-        total: emitted[0]?.total ?? 0,
-        events: emitted.map(({ event }) => toWire(event)),
-      },
-      deliveries: await selectDeliveries(db, lookup, firstAtMs),
-      acts: await selectActs(db, lookup),
-      steps: await selectSteps(db, { ...lookup, generation }),
+      headers: headers ?? {},
+      attempt_log: await select(client, ATTEMPTS, key),
+      conflicts: await select(client, CONFLICTS, id),
+      generations: (await select<Generation>(client, GENERATIONS, id)).toReversed(),
+      same_message: listed(await select<Listed<"same_message">>(client, SAME_MESSAGE, id)),
+      emitted_by,
+      emitted: listed(await select<Listed<"emitted">>(client, EMITTED, key)),
+      deliveries: await selectDeliveries(client, lookup, firstAtMs),
+      acts: await selectActs(client, lookup),
+      steps: await select(client, STEPS, key),
     };
   });
+}
+
+async function select<Row extends object>(
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[],
+): Promise<Row[]> {
+  const { rows } = await client.query<Row>(text, [...values]);
+  return rows.map((row) => toWire(row) as Row);
+}
+
+type Generation = EventHistory["generations"][number];
+type Listed<Part extends "same_message" | "emitted"> = EventHistory[Part]["events"][number] & {
+  readonly total: number;
+};
+
+/** The events of a list, and how many there are without its limit. */
+function listed<Row extends { readonly total: number }>(rows: readonly Row[]) {
+  return { total: rows[0]?.total ?? 0, events: rows.map(({ total: _, ...event }) => event) };
 }
 
 interface EventStatus {
@@ -94,146 +139,31 @@ interface EventStatus {
   readonly last_error_code: EventRow["last_error_code"];
 }
 
-/** Reads no body: the ingress has no right to. */
+/** No body: the ingress has no right to it. */
+const STATUS = `
+SELECT generation, status, last_error_code FROM millrace.events
+WHERE source = $1 AND event_id = $2 AND ($3::int IS NULL OR generation = $3)
+ORDER BY generation DESC LIMIT 1`;
+
 export async function findStatus(
   ledger: LedgerContext,
-  lookup: EventLookup,
+  { source, eventId, generation }: EventLookup,
 ): Promise<EventStatus | undefined> {
-  if (!isStorable(lookup.source) || !isStorable(lookup.eventId)) return undefined;
-  const [row] = await read(ledger, (db) =>
-    db
-      .select({
-        generation: events.generation,
-        status: events.status,
-        last_error_code: events.lastErrorCode,
-      })
-      .from(events)
-      .where(isOf(lookup))
-      .orderBy(desc(events.generation))
-      .limit(1),
-  );
-  return row;
+  if (!isStorable(source) || !isStorable(eventId)) return undefined;
+  const values = [source, eventId, generation ?? null];
+  return (await queryRows<EventStatus>(ledger, STATUS, values))[0];
 }
 
-function isOf({ source, eventId, generation }: EventLookup): SQL | undefined {
-  return and(
-    eq(events.source, source),
-    eq(events.eventId, eventId),
-    generation === undefined ? undefined : eq(events.generation, generation),
-  );
-}
+type FoundConflict = Conflict & { readonly source: string; readonly event_id: string };
 
-/** Those of an event that has its body in common with another one are its own. */
-const HEADERS = sql<Record<
-  string,
-  string
-> | null>`coalesce(${events.ownHeaders}, ${bodies.headers})`;
-
-function selectEvent(db: NodePgDatabase, lookup: EventLookup, bodyBytesMax: number) {
-  const body = sql<Buffer | null>`substring(${bodies.body} FROM 1 FOR ${bodyBytesMax}::int)`;
-  // The size of a packed body is known without unpacking it.
-  const bodyBytes = sql<number | null>`octet_length(${bodies.body})`;
-  return db
-    .select({ event: EVENT_COLUMNS, parent: PARENT_COLUMNS, headers: HEADERS, body, bodyBytes })
-    .from(events)
-    .leftJoin(bodies, and(eq(bodies.day, events.bodyDay), eq(bodies.id, events.bodyId)))
-    .where(isOf(lookup))
-    .orderBy(desc(events.generation))
-    .limit(1);
-}
-
-function selectGenerations(db: NodePgDatabase, { source, eventId }: EventLookup) {
-  return db
-    .select(GENERATION_COLUMNS)
-    .from(events)
-    .where(and(eq(events.source, source), eq(events.eventId, eventId)))
-    .orderBy(desc(events.generation))
-    .limit(GENERATIONS_MAX);
-}
-
-function selectAttempts(db: NodePgDatabase, key: EventKey) {
-  return db
-    .select(ATTEMPT_COLUMNS)
-    .from(attempts)
-    .where(
-      and(
-        eq(attempts.source, key.source),
-        eq(attempts.eventId, key.eventId),
-        eq(attempts.generation, key.generation),
-      ),
-    )
-    .orderBy(asc(attempts.attempt));
-}
-
-const KEPT = sql<boolean>`${sql.raw(BODY_KEPT("conflicts"))}`;
+const FIND_CONFLICTS = `
+SELECT c.source, c.event_id, ${CONFLICT_COLUMNS}, ${BODY_KEPT("c")} AS kept FROM millrace.conflicts c
+WHERE $1::text IS NULL OR source = $1 ORDER BY first_seen_at DESC LIMIT $2`;
 
 export async function findConflicts(
   ledger: LedgerContext,
   source: string | undefined,
   limit: number,
-): Promise<readonly (Conflict & { readonly source: string; readonly event_id: string })[]> {
-  const found = await read(ledger, (db) =>
-    db
-      .select({
-        ...{ source: conflicts.source, event_id: conflicts.eventId },
-        ...{ ...CONFLICT_COLUMNS, kept: KEPT },
-      })
-      .from(conflicts)
-      .where(source === undefined ? undefined : eq(conflicts.source, source))
-      .orderBy(desc(conflicts.firstSeenAt))
-      .limit(limit),
-  );
-  return found.map(toWire);
-}
-
-function selectConflicts(db: NodePgDatabase, { source, eventId }: EventLookup) {
-  return db
-    .select({ ...CONFLICT_COLUMNS, kept: KEPT })
-    .from(conflicts)
-    .where(and(eq(conflicts.source, source), eq(conflicts.eventId, eventId)))
-    .orderBy(asc(conflicts.firstSeenAt), asc(conflicts.bodyHash))
-    .limit(CONFLICTS_MAX);
-}
-
-function selectSameMessage(db: NodePgDatabase, { source, eventId }: EventLookup) {
-  const mine = alias(events, "mine");
-  return db
-    .select({ event: SAME_MESSAGE_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })
-    .from(mine)
-    .innerJoin(
-      events,
-      sql`${events.unsigned} AND ${events.generation} = 0 AND ${events.source} || '' = ${mine.source}
-        AND coalesce(${events.digest}, ${events.bodyHash}) = coalesce(${mine.digest}, ${mine.bodyHash})
-        AND ${events.eventId} <> ${mine.eventId}`,
-    )
-    .where(and(eq(mine.source, source), eq(mine.eventId, eventId), eq(mine.generation, 0)))
-    .orderBy(asc(events.recordedAt), asc(events.eventId))
-    .limit(SAME_MESSAGE_MAX);
-}
-
-function toParent({
-  source,
-  event_id,
-  generation,
-}: {
-  [Name in keyof EmittedBy]: EmittedBy[Name] | null;
-}): EmittedBy | null {
-  if (source === null || event_id === null || generation === null) return null;
-  return { source, event_id, generation };
-}
-
-function selectEmitted(db: NodePgDatabase, { source, eventId, generation }: EventKey) {
-  return db
-    .select({ event: EMITTED_COLUMNS, total: sql<number>`(count(*) OVER ())::int` })
-    .from(events)
-    .where(
-      and(
-        eq(events.parentSource, source),
-        eq(events.parentEventId, eventId),
-        eq(events.parentGeneration, generation),
-        sql`${events.generation} + 0 = 0`,
-      ),
-    )
-    .orderBy(asc(events.recordedAt), asc(events.source), asc(events.eventId))
-    .limit(EMITTED_MAX);
+): Promise<readonly FoundConflict[]> {
+  return await queryWireRows<FoundConflict>(ledger, FIND_CONFLICTS, [source ?? null, limit]);
 }

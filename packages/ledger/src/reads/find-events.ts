@@ -1,12 +1,9 @@
-import type { EventPage } from "@millrace/api-contract";
+import type { EventPage, EventRow } from "@millrace/api-contract";
 import { isStorable, MillraceError, type EventStatus, type Outcome } from "@millrace/core";
-import { and, asc, count, desc, eq, gte, lt, sql, type SQL } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { EVENT_COLUMNS } from "./event-row.ts";
-import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { toWire } from "../connection/rows.ts";
-import { events } from "../schema/schema.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows, toWire } from "../connection/rows.ts";
 
 export interface EventFilter {
   readonly source?: string | undefined;
@@ -41,11 +38,12 @@ export async function findEvents(
     throw new MillraceError("invalid_request", `Cannot list ${limit} events: 1 to ${LIMIT_MAX}`);
   }
   if (!canMatch(filter)) return { events: [], next: null };
-  const rows = await read(ledger, (db) => selectRows(db, filter, limit + 1));
+  const { text, values } = listQuery(filter, limit + 1);
+  const rows = await queryRows<ListedRow>(ledger, text, values);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    events: page.map(({ event }) => toWire(event)),
+    events: page.map(({ recorded_at_text: _text, ...event }) => toWire(event)),
     next: rows.length <= limit || last === undefined ? null : cursorOf(last),
   };
 }
@@ -57,18 +55,12 @@ export async function countEvents(
   countMax: number,
 ): Promise<readonly EventCounts[]> {
   if (!canMatch(filter)) return [];
-  return await read(ledger, (db) => {
-    const found = db
-      .select({ source: events.source, status: events.status })
-      .from(events)
-      .where(and(...conditions({ ...filter, cursor: undefined })))
-      .limit(countMax + 1)
-      .as("found");
-    return db
-      .select({ source: found.source, status: found.status, count: count() })
-      .from(found)
-      .groupBy(found.source, found.status);
-  });
+  const { where, values } = conditionsOf({ ...filter, cursor: undefined });
+  const text = `
+SELECT source, status, count(*)::int AS count
+FROM (SELECT source, status FROM millrace.events WHERE ${where} LIMIT ${countMax + 1}) AS found
+GROUP BY source, status`;
+  return await queryRows<EventCounts>(ledger, text, values);
 }
 
 /** False for what Postgres cannot even compare with. */
@@ -82,45 +74,50 @@ export interface EventCounts {
   readonly count: number;
 }
 
-export function cursorOf({
-  event,
-  recordedAtText,
-}: Awaited<ReturnType<typeof selectRows>>[number]): string {
-  const { source, event_id: eventId, generation } = event;
-  return writeCursor({ recordedAt: recordedAtText, key: { source, eventId, generation } });
+export type ListedRow = EventRow & { readonly recorded_at_text: string };
+
+export function cursorOf({ recorded_at_text, source, event_id, generation }: ListedRow): string {
+  return writeCursor({
+    recordedAt: recorded_at_text,
+    key: { source, eventId: event_id, generation },
+  });
 }
 
-export async function selectRows(db: NodePgDatabase, filter: EventFilter, limit: number) {
-  return await db
-    .select({
-      event: EVENT_COLUMNS,
-      recordedAtText: sql<string>`(${events.recordedAt} AT TIME ZONE 'UTC')::text`,
-    })
-    .from(events)
-    .where(and(...conditions(filter)))
-    .orderBy(...SORT_KEY.map(filter.order === "asc" ? asc : desc))
-    .limit(limit);
+/** The statement that lists events of a filter as `ListedRow`s. */
+export function listQuery(
+  filter: EventFilter,
+  limit: number,
+): { readonly text: string; readonly values: unknown[] } {
+  const { where, values } = conditionsOf(filter);
+  const way = filter.order === "asc" ? "ASC" : "DESC";
+  const text = `
+SELECT ${EVENT_COLUMNS}, (recorded_at AT TIME ZONE 'UTC')::text AS recorded_at_text
+FROM millrace.events e WHERE ${where}
+ORDER BY recorded_at ${way}, source ${way}, event_id ${way}, generation ${way}
+LIMIT ${limit}`;
+  return { text, values };
 }
 
-const SORT_KEY = [events.recordedAt, events.source, events.eventId, events.generation];
-
-function conditions(filter: EventFilter): (SQL | undefined)[] {
+function conditionsOf(filter: EventFilter): { readonly where: string; readonly values: unknown[] } {
   const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
   const { snapshotOfRun: run } = filter;
-  return [
-    source === undefined ? undefined : eq(events.source, source),
-    type === undefined ? undefined : eq(events.type, type),
+  const values: unknown[] = [];
+  const given = (value: unknown) => `$${values.push(value)}`;
+  const conditions = [
+    source !== undefined && `source = ${given(source)}`,
+    type !== undefined && `type = ${given(type)}`,
     // The status stands in the text, so that the planner may take its partial index.
-    status === undefined ? undefined : sql`${events.status} = ${sql.raw(STATUS_LITERALS[status])}`,
-    outcome === undefined ? undefined : eq(events.outcome, outcome),
-    error === undefined ? undefined : eq(events.fingerprint, error),
-    q === undefined || q === "" ? undefined : beginsWith(q, source),
-    since === undefined ? undefined : gte(events.recordedAt, since),
-    until === undefined ? undefined : lt(events.recordedAt, until),
-    changedWithinMs === undefined ? undefined : changedWithin(changedWithinMs),
-    cursor === undefined ? undefined : after(cursor, filter.order),
-    run === undefined ? undefined : inSnapshot(run),
-  ];
+    status !== undefined && `status = ${STATUS_LITERALS[status]}`,
+    outcome !== undefined && `outcome = ${given(outcome)}`,
+    error !== undefined && `fingerprint = ${given(error)}`,
+    q !== undefined && q !== "" && beginsWith(given(q), source),
+    since !== undefined && `recorded_at >= ${given(since)}`,
+    until !== undefined && `recorded_at < ${given(until)}`,
+    changedWithinMs !== undefined && changedWithin(given(changedWithinMs)),
+    cursor !== undefined && after(cursor, filter.order, given),
+    run !== undefined && inSnapshot(given(run)),
+  ].filter((condition) => condition !== false);
+  return { where: conditions.join(" AND ") || "true", values };
 }
 
 const STATUS_LITERALS: Record<EventStatus, string> = {
@@ -131,11 +128,10 @@ const STATUS_LITERALS: Record<EventStatus, string> = {
 
 // A range over the primary key, whose first column is the source: each source gets a range of its
 // own, and the sources are found by jumping from one to the next.
-function beginsWith(q: string, source: string | undefined): SQL {
-  const range = sql`${events.eventId} >= ${q} AND ${events.eventId} < ${q} || chr(1114111)
-    AND starts_with(${events.eventId}, ${q})`;
+function beginsWith(q: string, source: string | undefined): string {
+  const range = `event_id >= ${q} AND event_id < ${q} || chr(1114111) AND starts_with(event_id, ${q})`;
   if (source !== undefined) return range;
-  return sql`${range} AND ${events.source} = ANY (ARRAY(
+  return `${range} AND source = ANY (ARRAY(
     WITH RECURSIVE known (source) AS (
       SELECT min(source) FROM millrace.events
       UNION ALL
@@ -147,22 +143,25 @@ function beginsWith(q: string, source: string | undefined): SQL {
 }
 
 // now() and not the clock, which moves while it is read and so takes no index.
-function changedWithin(ms: number): SQL {
-  const since = sql`now() - ${ms} * interval '1 millisecond'`;
-  return sql`(${events.recordedAt} >= ${since} OR ${events.processedAt} >= ${since})`;
+function changedWithin(ms: string): string {
+  const since = `now() - ${ms} * interval '1 millisecond'`;
+  return `(recorded_at >= ${since} OR processed_at >= ${since})`;
 }
 
-function after(text: string, order: EventFilter["order"]): SQL {
+function after(
+  text: string,
+  order: EventFilter["order"],
+  given: (value: unknown) => string,
+): string {
   const { recordedAt, key } = readCursor(text);
-  const isBehind = sql.raw(order === "asc" ? ">" : "<");
-  return sql`(${events.recordedAt}, ${events.source}, ${events.eventId}, ${events.generation})
-    ${isBehind} (${`${recordedAt}+00`}::timestamptz, ${key.source}, ${key.eventId}, ${key.generation}::int)`;
+  const at = `${given(`${recordedAt}+00`)}::timestamptz`;
+  const behind = [at, given(key.source), given(key.eventId), `${given(key.generation)}::int`];
+  return `(recorded_at, source, event_id, generation) ${order === "asc" ? ">" : "<"} (${behind.join(", ")})`;
 }
 
 // The moment stays in the database: a Date would cut its microseconds. An event that was retried
 // or ran after it is left out, so that giving up never undoes a later retry.
-function inSnapshot(run: number): SQL {
-  const moment = sql`(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
-  return sql`${events.recordedAt} <= ${moment}
-    AND coalesce(${events.processedAt}, ${events.pendingSince}) <= ${moment}`;
+function inSnapshot(run: string): string {
+  const moment = `(SELECT snapshot_at FROM millrace.bulk_runs WHERE id = ${run}::bigint)`;
+  return `recorded_at <= ${moment} AND coalesce(processed_at, pending_since) <= ${moment}`;
 }

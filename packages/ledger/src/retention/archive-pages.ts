@@ -40,9 +40,9 @@ sized AS (
     ), 0) AS bytes_before
   FROM page LEFT JOIN millrace.${partition} b ON b.day = $1::date AND b.id = page.body_id
 )
-SELECT ${Object.keys(EVENT_COLUMNS).join(", ")}, body_hash,
+SELECT ${EVENT_COLUMNS}, body_hash,
   (recorded_at AT TIME ZONE 'UTC')::text || '+00' AS recorded_at_text, headers, body
-FROM sized WHERE bytes_before < $7::bigint
+FROM sized e WHERE bytes_before < $7::bigint
 ORDER BY recorded_at, source, event_id, generation`;
 
 export async function* archivePages(
