@@ -43,7 +43,7 @@ export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts"
 export { defineHandlers, type TablesOf, type TypedOn } from "./define-handlers.ts";
 export * from "./handler.ts";
 export * from "./handler-errors.ts";
-export type * from "./provider.ts";
+export * from "./provider.ts";
 export type { EventJob, JobResult } from "./event-job.ts";
 export * from "./source-schema.ts";
 export type * from "./settings.ts";

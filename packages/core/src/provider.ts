@@ -20,9 +20,28 @@ export interface Refusal {
   readonly ok: false;
   readonly code: ErrorCode;
   readonly message: string;
+  /** Of a signature: for log, metrics, and health. The sender never gets it. */
+  readonly failure?: SignatureFailure;
   /** A mistake of the provider's own, for log and health. */
   readonly error?: unknown;
 }
+
+export interface SignatureFailure {
+  readonly reason: SignatureReason;
+  /** Of `too_old` and `too_new`: seconds from the signed time to now, or back, where known. */
+  readonly seconds?: number;
+}
+
+export const SIGNATURE_REASONS = [
+  "header_missing",
+  "malformed",
+  "no_secret_matches",
+  "too_old",
+  "too_new",
+] as const;
+
+/** `header_missing` is that of the signature, or of a time or an id that it covers. */
+export type SignatureReason = (typeof SIGNATURE_REASONS)[number];
 
 /** In pieces, so that a body is never copied. Text is one byte a character. */
 export type SignedMessage = readonly (string | Uint8Array)[];

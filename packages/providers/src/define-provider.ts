@@ -192,7 +192,7 @@ function createVerifier(
       if (!isAsked(delivery)) return verifier.verify(delivery);
       const prove = (text: string) => scheme.prove(secrets, text);
       const answer = challenge.answer(createRequest(delivery), prove);
-      return verificationOf(answer) ?? badSignature("it is no challenge");
+      return verificationOf(answer) ?? noChallengeBy(method);
     },
     precheck: (head, readMs) => (isAsked(head) ? undefined : verifier.precheck?.(head, readMs)),
   };
@@ -201,6 +201,12 @@ function createVerifier(
 function verificationOf(answer: ReturnType<AnswerChallenge>): Verification | undefined {
   if (answer === undefined || "ok" in answer) return answer;
   return { ok: true, handshake: createAnswer(answer) };
+}
+
+// A POST without a signature should have had one; by the other methods a token did not match.
+function noChallengeBy(method: string): Refusal {
+  const reason = method === "POST" ? "header_missing" : "no_secret_matches";
+  return badSignature(reason, "it is no challenge");
 }
 
 /** The refusal of a handshake without a challenge. */

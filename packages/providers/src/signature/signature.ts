@@ -98,7 +98,9 @@ export function signature(options: SignatureOptions): Scheme {
               ? [template.build({ id: parts.id, ts: parts.ts, body: delivery.body })]
               : make(delivery);
           const match = firstMatch(keys, messages, signatures);
-          if (match === undefined) return badSignature(`${header} matches no live secret`);
+          if (match === undefined) {
+            return badSignature("no_secret_matches", `${header} matches no live secret`);
+          }
           // Last: here invalid_timestamp means a real delivery that is old, or a clock.
           const signedAtMs = readSignedAt(delivery, parts, timestamp);
           if (typeof signedAtMs === "object") return signedAtMs;
@@ -115,13 +117,11 @@ export function signature(options: SignatureOptions): Scheme {
           const read = readHead(head, rules);
           if ("code" in read) return read;
           if (isToken && firstMatch(keys, [[]], read.signatures) === undefined) {
-            return badSignature(`${header} is no live secret`);
+            return badSignature("no_secret_matches", `${header} is no live secret`);
           }
           if (timestamp === undefined || timestamp.json !== undefined) return undefined;
           // A message that is signed ahead of now comes into the tolerance while its body is read.
-          const { tsMs } = read.parts;
-          const nowMs = Math.max(head.receivedAtMs, Math.min(tsMs, head.receivedAtMs + readMs));
-          return checkAge(tsMs, nowMs, toleranceMs);
+          return checkAge(read.parts.tsMs, head.receivedAtMs, toleranceMs, readMs);
         },
       };
     },
@@ -179,10 +179,12 @@ interface HeadRules {
 function readHead(head: DeliveryHead, rules: HeadRules): SignedHead | Refusal {
   const { algorithm, format, header } = rules;
   const value = headerOf(head, header);
-  if (value === undefined || value === "") return badSignature(`${header} is missing`);
+  if (value === undefined || value === "") {
+    return badSignature("header_missing", `${header} is missing`);
+  }
   const written = format.read(value);
   const signatures = written.candidates.flatMap((text) => algorithm.decode(text) ?? []);
-  if (signatures.length === 0) return badSignature(`${header} holds no signature`);
+  if (signatures.length === 0) return badSignature("malformed", `${header} holds no signature`);
   const parts = readHeadParts(head, written, rules, rules.template);
   return "code" in parts ? parts : { signatures, parts };
 }

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryHead, Refusal } from "@millrace/core";
+import type { Delivery, DeliveryHead, ErrorCode, Refusal, SignatureReason } from "@millrace/core";
 import { headerOf, isHeaderText, readDelivery } from "../identity/delivery-reader.ts";
 import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
@@ -27,11 +27,11 @@ export function readHeadParts(
   if ("code" in ts) return ts;
   const id = template.usesId ? headerOf(delivery, rules.idHeader ?? "") : "";
   if (id === undefined || (template.usesId && id === "")) {
-    return badId(`the header ${rules.idHeader} is missing`);
+    return badId("header_missing", `the header ${rules.idHeader} is missing`);
   }
   // "a.b" with the time 1 signs the same bytes as "a" with the time "b.1".
   if (template.usesId && !(template.isBounded(id) && isHeaderText(id))) {
-    return badId("it holds a character that no id of this sender may hold");
+    return badId("malformed", "it holds a character that no id of this sender may hold");
   }
   return { id, ts: ts.text, tsMs: ts.ms };
 }
@@ -44,8 +44,8 @@ export function readSignedAt(
 ): number | undefined | Refusal {
   if (rule?.json === undefined) return rule === undefined ? undefined : parts.tsMs;
   const found = readDelivery(delivery).json(rule.json);
-  if (typeof found === "string") return badTimestamp("it is missing, or no number");
-  return readTimestamp(found.text, rule.unit) ?? badTimestamp(NOT_WHOLE);
+  if (typeof found === "string") return badTimestamp("malformed", "it is missing, or no number");
+  return readTimestamp(found.text, rule.unit) ?? badTimestamp("malformed", NOT_WHOLE);
 }
 
 function readTs(
@@ -57,20 +57,26 @@ function readTs(
   if (rule === undefined || rule.json !== undefined) return { text: "", ms: 0 };
   const found = rule.header === undefined ? written.timestamps : [headerOf(delivery, rule.header)];
   const [text] = found;
-  if (text === undefined || text === "") return badTimestamp("it is missing");
-  if (found.length > 1) return badTimestamp("it is there more than once");
+  if (text === undefined || text === "") {
+    const reason = rule.header === undefined ? "malformed" : "header_missing";
+    return badTimestamp(reason, "it is missing");
+  }
+  if (found.length > 1) return badTimestamp("malformed", "it is there more than once");
   const ms = readTimestamp(text, rule.unit);
-  return ms === undefined ? badTimestamp(NOT_WHOLE) : { text, ms };
+  return ms === undefined ? badTimestamp("malformed", NOT_WHOLE) : { text, ms };
 }
 
 const NOT_WHOLE = "it is not a time in its unit";
 
-export const badSignature = (state: string): Refusal =>
-  refuse("invalid_signature", `Cannot verify the delivery: ${state}`);
-const badTimestamp = (state: string): Refusal =>
-  refuse("invalid_timestamp", `Cannot read the signed timestamp: ${state}`);
-const badId = (state: string): Refusal =>
-  refuse("invalid_event_id", `Cannot read the event id: ${state}`);
+function refuseAs(code: ErrorCode, action: string) {
+  return (reason: SignatureReason, state: string): Refusal => {
+    return { ...refuse(code, `Cannot ${action}: ${state}`), failure: { reason } };
+  };
+}
+export const badSignature = refuseAs("invalid_signature", "verify the delivery");
+const badTimestamp = refuseAs("invalid_timestamp", "read the signed timestamp");
+const badAge = refuseAs("invalid_timestamp", "verify the delivery");
+const badId = refuseAs("invalid_event_id", "read the event id");
 
 /** The values of a template's placeholders; `id` and `ts` are text as it came in a header. */
 export interface MessageParts {
@@ -196,16 +202,25 @@ export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
   return String(unit === "s" ? Math.floor(nowMs / 1_000) : nowMs);
 }
 
-/** Refuses what lies further than the tolerance in the past or in the future. */
+/**
+ * Refuses what lies further than the tolerance in the past, or in the future of `nowMs` and the
+ * `aheadMs` behind it.
+ */
 export function checkAge(
   signedAtMs: number,
   nowMs: number,
   toleranceMs: number,
+  aheadMs = 0,
 ): Refusal | undefined {
-  const age = nowMs - signedAtMs;
-  if (Math.abs(age) <= toleranceMs) return undefined;
-  return refuse(
-    "invalid_timestamp",
-    `Cannot verify the delivery: it was signed more than ${toleranceMs} ms ${age > 0 ? "ago" : "ahead of now"}`,
-  );
+  const ageMs = nowMs - signedAtMs;
+  if (ageMs <= toleranceMs && -ageMs <= toleranceMs + aheadMs) return undefined;
+  return staleBy(Math.round(ageMs / 1_000));
+}
+
+/** The refusal of a time that was signed so many seconds ago; negative for one ahead of now. */
+export function staleBy(seconds: number | undefined): Refusal {
+  const reason = seconds !== undefined && seconds < 0 ? "too_new" : "too_old";
+  const refusal = badAge(reason, "its signed time is too far from now");
+  if (seconds === undefined) return refusal;
+  return { ...refusal, failure: { reason, seconds: Math.abs(seconds) } };
 }

@@ -9,7 +9,7 @@ import { refuse } from "../answers.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
 import { randomSecret } from "../random-text.ts";
 import type { Scheme } from "./signature.ts";
-import { badSignature } from "./signed-message.ts";
+import { badSignature, staleBy } from "./signed-message.ts";
 
 /** A delivery as a function of yours verifies it: `text` is its body as UTF-8. */
 export interface VerifyRequest extends Delivery {
@@ -37,6 +37,13 @@ export class Unavailable extends Error {
 /** Thrown by a `verify` for a signed time that is too far from now. */
 export class StaleTimestamp extends Error {
   override readonly name = "StaleTimestamp";
+  readonly secondsAgo: number | undefined;
+
+  /** @param secondsAgo - from the signed time to now, negative for a time ahead of now. */
+  constructor(secondsAgo?: number) {
+    super("The signed time is too far from now");
+    this.secondsAgo = secondsAgo;
+  }
 }
 
 export function functionScheme(verify: VerifyFunction, sign?: Scheme["sign"]): Scheme {
@@ -136,14 +143,14 @@ function readResult(result: unknown, { body }: Delivery): Verification {
   return { ...NO_MATCH, error };
 }
 
-const NO_MATCH = badSignature("verify accepts it with no live secret");
+const NO_MATCH = badSignature("no_secret_matches", "verify accepts it with no live secret");
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Unavailable) {
     return refuse("unavailable", "Cannot verify the delivery now. Send again later");
   }
   if (error instanceof StaleTimestamp) {
-    return refuse("invalid_timestamp", "Cannot verify the delivery: its time is too far from now");
+    return staleBy(error.secondsAgo);
   }
   const isBug =
     error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
