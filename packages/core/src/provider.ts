@@ -93,6 +93,14 @@ export interface Verifier {
   precheck?(head: DeliveryHead, readMs: number): Refusal | undefined;
 }
 
+export interface VerifierOptions {
+  readonly toleranceMs?: number;
+  /** Instead of the provider's `signedUrl`. */
+  readonly url?: string;
+  /** Instead of the provider's encoding of secrets: `millrace verify` tries the others. */
+  readonly key?: "utf8" | "hex" | "base64";
+}
+
 /** The parts of a sample; everything else in it follows from the id, so that runs differ. */
 export interface SampleRequest {
   readonly eventId: string;
@@ -138,8 +146,11 @@ export interface Provider<DataField extends string = string> {
   readonly isInternal?: true;
   readonly answers?: { readonly accepted?: Answer; readonly duplicate?: Answer };
 
+  /** The URL that the signature covers, as the config has it. */
+  readonly signedUrl?: string;
+
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it */
-  createVerifier(secrets: readonly string[], options?: { toleranceMs?: number }): Verifier;
+  createVerifier(secrets: readonly string[], options?: VerifierOptions): Verifier;
   identify(delivery: Delivery): Identification;
 
   generateSecret(): string;

@@ -35,7 +35,8 @@ export function hubspot<Type extends string = string>(
     name: "hubspot",
     verify: signature({
       ...{ header: "x-hubspot-signature-v3", encoding: "base64" },
-      message: `POST${readSignedUrl("hubspot", url, { query: true })}{body}{ts}`,
+      message: "POST{url}{body}{ts}",
+      url: readSignedUrl("hubspot", url, { query: true }),
       time: { header: "x-hubspot-request-timestamp", unit: "ms" },
     }),
     each: "json:",

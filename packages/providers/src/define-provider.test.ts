@@ -8,7 +8,7 @@ import {
   woocommerce,
 } from "./index.ts";
 import type { VerifyFunction } from "./index.ts";
-import { deliveryOf, signedDelivery, verdict } from "./testing/sign-delivery.ts";
+import { deliveryOf, signedDelivery, verdict, verifyNow } from "./testing/sign-delivery.ts";
 
 const SECRETS = ["first-secret", "second-secret"];
 const GOOD = deliveryOf({}, '{"id":"e1","type":"t"}');
@@ -104,6 +104,7 @@ test.each([
   ],
   ["no body", { message: "{ts}", time: { header: "x-t" } }],
   ["a time that is not signed", { time: { header: "x-t" } }],
+  ["a URL that is not set", { message: "{url}{body}" }],
   ["a time without a place", { message: "{ts}{body}", time: {} }],
   ["an unknown word", { sep: "," }],
 ])("a signature whose message is %s is refused with the config", (_title, options) => {
@@ -195,4 +196,20 @@ test("WooCommerce's ping is answered, and with a signature it is a delivery", ()
     else expect(answer).toHaveProperty("handshake");
   }
   expect(post("webhook_id=12", { "x-wc-webhook-signature": "AAAA" })).toMatchObject({ ok: false });
+});
+
+test("a verifier can be made for another URL, and for another encoding of the secret", () => {
+  const secret = "0123456789abcdef0123456789abcdef";
+  const make = (url: string, key: "utf8" | "hex") => {
+    const verified = signature({ header: "x-sig", message: "{url}{body}", url, key });
+    return defineProvider({ name: "acme", verify: verified, id: "json:id" })();
+  };
+  const url = "https://example.com/$&";
+  const delivery = signedDelivery(make(url, "hex"), { secret });
+  const { provider } = make("http://example.com/", "utf8");
+  expect(provider.signedUrl).toBe("http://example.com/");
+  const isGood = (options: Parameters<typeof provider.createVerifier>[1]) =>
+    verifyNow(provider.createVerifier([secret], options), delivery).ok;
+  expect(isGood({ url, key: "hex" })).toBe(true);
+  for (const options of [{}, { url }, { key: "hex" as const }]) expect(isGood(options)).toBe(false);
 });

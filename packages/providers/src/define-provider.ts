@@ -9,6 +9,7 @@ import {
   type SourceOptions,
   type Verification,
   type Verifier,
+  type VerifierOptions,
 } from "@millrace/core";
 import { createAnswer, OK_ANSWERS, refuse, type AnswerParts } from "./answers.ts";
 import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
@@ -118,6 +119,7 @@ function createProvider<DataField extends string>(
     keptHeaders: parts.keptHeaders ?? ["content-type", ...headersOf(id), ...headersOf(type)],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),
+    ...(scheme.signedUrl !== undefined && { signedUrl: scheme.signedUrl }),
     ...optional(
       "repeatsDays",
       "attemptFields",
@@ -174,7 +176,7 @@ function createVerifier(
   { handshake, challenge }: Pick<ProviderParts, "handshake" | "challenge">,
   scheme: Scheme,
   secrets: readonly string[],
-  options: { toleranceMs?: number } = {},
+  options: VerifierOptions = {},
 ): Verifier {
   const verifier = scheme.createVerifier(secrets, {
     ...options,

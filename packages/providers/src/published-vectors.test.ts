@@ -48,10 +48,9 @@ test("the vector that Twilio publishes is what is signed, with the query that it
     CallSid: "CA1234567890ABCDE",
     Caller: "+14158675309",
   });
-  const messages = urlFormMessage("https://mycompany.com/myapp.php")({
-    url: "/webhooks/twilio?foo=1&bar=2",
-    body: Buffer.from(fields.toString()),
-  });
+  const body = Buffer.from(fields.toString());
+  const delivery = { url: "/webhooks/twilio?foo=1&bar=2", body };
+  const messages = urlFormMessage(delivery, "https://mycompany.com/myapp.php");
   // Its token, 12345, is shorter than any that a source may have.
   const signatures = messages.map((message) => {
     const hmac = createHmac("sha1", "12345");

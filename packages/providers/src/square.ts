@@ -27,7 +27,8 @@ export function square<Type extends string = string>(
     verify: signature({
       header: "x-square-hmacsha256-signature",
       encoding: "base64",
-      message: `${readSignedUrl("square", url, { query: true })}{body}`,
+      message: "{url}{body}",
+      url: readSignedUrl("square", url, { query: true }),
     }),
     id: "json:event_id",
     type: "json:type",

@@ -40,7 +40,8 @@ export function twilio<Type extends string = string>(
       header: "x-twilio-signature",
       algorithm: "sha1",
       encoding: "base64",
-      message: urlFormMessage(readSignedUrl("twilio", url, { query: false })),
+      message: urlFormMessage,
+      url: readSignedUrl("twilio", url, { query: false }),
     }),
     id: ["header:i-twilio-idempotency-token", digest()],
     type: [

@@ -5,9 +5,12 @@ export type Message = SignedMessage;
 
 /**
  * Makes the signed message of a delivery where no template says it: several where senders differ,
- * or none when the delivery cannot have been signed.
+ * or none when the delivery cannot have been signed. `url` is that of the options.
  */
-export type MessageMaker = (delivery: Pick<Delivery, "url" | "body">) => readonly Message[];
+export type MessageMaker = (
+  delivery: Pick<Delivery, "url" | "body">,
+  url: string,
+) => readonly Message[];
 
 export interface SigningKey {
   /** True when one of the signatures is this key's over the message; compares in constant time. */

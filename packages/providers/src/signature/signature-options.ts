@@ -36,10 +36,12 @@ export interface SignatureOptions {
   /** Version of the signatures in a list with spaces between: `v1,<signature> v1,<signature>`. */
   list?: string;
   /**
-   * The signed message: a template with `{body}`, `{ts}`, and `{header:<name>}`, or a function that
-   * returns each message that would be accepted. Default: `{body}`.
+   * The signed message: a template with `{body}`, `{ts}`, `{header:<name>}`, and `{url}`, or a
+   * function that returns each message that would be accepted. Default: `{body}`.
    */
   message?: string | MessageMaker;
+  /** The URL that the sender calls and signs, as it is registered there. */
+  url?: string;
   /** Location and unit of the signed time; without a location, it stands among the pairs. */
   time?: { header?: string; json?: string; unit?: "s" | "ms" | "rfc3339" };
   /** Milliseconds that the signed time may be off, both ways. Default: 300,000. */
@@ -68,6 +70,7 @@ const schema = z
     message: z
       .union([z.string(), z.custom<MessageMaker>((value) => typeof value === "function")])
       .default("{body}"),
+    url: z.string().optional(),
     time: z
       .strictObject({
         header: headerName.optional(),
@@ -77,11 +80,14 @@ const schema = z
       .optional(),
     toleranceMs: z.int().min(1_000).optional(),
   })
-  .superRefine(({ message, time, pairs }, context) => {
+  .superRefine(({ message, url, time, pairs }, context) => {
     const issue = (path: string, text: string) =>
       context.addIssue({ code: "custom", path: [path], message: text });
     if (typeof message === "string") {
       for (const problem of problemsOfMessage(message, time)) issue(problem.path, problem.text);
+    }
+    if (String(message).includes("{url}") && url === undefined) {
+      issue("url", "must say what {url} of message is");
     }
     const isAmongPairs = time !== undefined && (time.header ?? time.json) === undefined;
     if (isAmongPairs !== (pairs?.time !== undefined)) {
@@ -92,7 +98,7 @@ const schema = z
 /** The problems of a template. */
 function problemsOfMessage(message: string, time: z.output<typeof schema>["time"]) {
   const problems: { path: string; text: string }[] = [];
-  const template = message.replace(HEADER_PLACE, "{id}");
+  const template = message.replace(HEADER_PLACE, "{id}").replace("{url}", "url");
   if (!isMessageTemplate(template)) {
     const text = "must hold {body}, and {ts} or one {header:<name>} at most once, in plain ASCII";
     problems.push({ path: "message", text });

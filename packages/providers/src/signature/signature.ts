@@ -5,6 +5,7 @@ import type {
   SignRequest,
   Verification,
   Verifier,
+  VerifierOptions,
 } from "@millrace/core";
 import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { randomSecret } from "../random-text.ts";
@@ -41,8 +42,7 @@ import {
  */
 export type Prove = (text: string) => string | undefined;
 
-export interface VerifierOptions {
-  readonly toleranceMs?: number;
+export interface SchemeOptions extends VerifierOptions {
   /** The answer to a verified delivery that is a handshake; undefined for events. */
   readonly respond?: ((delivery: Delivery, prove: Prove) => Verification | undefined) | undefined;
 }
@@ -51,10 +51,11 @@ export interface VerifierOptions {
 export interface Scheme {
   /** False when a delivery is authenticated only: nothing covers its body. */
   readonly coversBody: boolean;
+  readonly signedUrl?: string | undefined;
   /** True when a delivery's head has this scheme's header. */
   isPresent(head: DeliveryHead): boolean;
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
-  createVerifier(secrets: readonly string[], options?: VerifierOptions): Verifier;
+  createVerifier(secrets: readonly string[], options?: SchemeOptions): Verifier;
   /**
    * The headers that carry the signature, and whatever else is signed.
    * @throws `missing_secret` for an empty or a malformed one
@@ -77,17 +78,21 @@ export function signature(options: SignatureOptions): Scheme {
   const algorithm = algorithmOf(parsed);
   const format = formatOf(parsed);
   const timestamp = timestampOf(parsed);
-  const template = compileTemplate(typeof message === "string" ? message : "");
   const isToken = parsed.algorithm === "token";
   const make = typeof message === "string" ? undefined : message;
-  const rules: HeadRules = { algorithm, format, header, idHeader, timestamp, template };
+  const compile = (url = "") =>
+    compileTemplate(typeof message === "string" ? message.replace("{url}", () => url) : "");
 
   return {
     coversBody: !isToken,
+    signedUrl: parsed.url,
     isPresent: (head) => headerOf(head, header) !== undefined,
 
-    createVerifier(secrets, { toleranceMs = parsed.toleranceMs ?? TOLERANCE_MS, respond } = {}) {
-      const keys = prepareSecrets(secrets, algorithm);
+    createVerifier(secrets, { url = parsed.url, key = parsed.key, respond, ...given } = {}) {
+      const { toleranceMs = parsed.toleranceMs ?? TOLERANCE_MS } = given;
+      const keys = prepareSecrets(secrets, algorithmOf({ ...parsed, key }));
+      const template = compile(url);
+      const rules: HeadRules = { algorithm, format, header, idHeader, timestamp, template };
       return {
         verify(delivery): Verification {
           const head = readHead(delivery, rules);
@@ -96,7 +101,7 @@ export function signature(options: SignatureOptions): Scheme {
           const messages =
             make === undefined
               ? [template.build({ id: parts.id, ts: parts.ts, body: delivery.body })]
-              : make(delivery);
+              : make(delivery, url ?? "");
           const match = firstMatch(keys, messages, signatures);
           if (match === undefined) {
             return badSignature("no_secret_matches", `${header} matches no live secret`);
@@ -132,7 +137,9 @@ export function signature(options: SignatureOptions): Scheme {
       const id = textToHeader(request.eventId);
       const { body } = request;
       const [first] =
-        make === undefined ? [template.build({ id, ts, body })] : make({ url: "", body });
+        make === undefined
+          ? [compile(parsed.url).build({ id, ts, body })]
+          : make({ url: "", body }, parsed.url ?? "");
       const signed = first === undefined ? "" : (key?.sign(first) ?? "");
       return {
         ...(idHeader !== undefined && { [idHeader]: id }),

@@ -47,14 +47,12 @@ function urlsOfDelivery(base: string, requestUrl: string): readonly string[] {
  *
  * Source: twilio-node's lib/webhooks/webhooks.js.
  */
-export function urlFormMessage(base: string): MessageMaker {
-  return ({ url, body }) => {
-    const fields = signedFields(url, body);
-    if (fields === undefined) return [];
-    const text = Buffer.from(fields.join(""), "utf8");
-    return urlsOfDelivery(base, url).map((signed): Message => [signed, text]);
-  };
-}
+export const urlFormMessage: MessageMaker = ({ url, body }, base) => {
+  const fields = signedFields(url, body);
+  if (fields === undefined) return [];
+  const text = Buffer.from(fields.join(""), "utf8");
+  return urlsOfDelivery(base, url).map((signed): Message => [signed, text]);
+};
 
 function signedFields(url: string, body: Uint8Array): readonly string[] | undefined {
   const announced = bodyHashIn(url);
