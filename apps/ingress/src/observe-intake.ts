@@ -30,7 +30,9 @@ function createIntakeMetrics(registry: Registry): Notify {
     if (notice.kind === "answered") {
       const source = notice.source ?? "unknown";
       deliveries.inc({ source, outcome: notice.outcome });
-      if (notice.outcome === "rejected") rejected.inc({ source, code: notice.code ?? "internal" });
+      const { code = "internal", failure } = notice;
+      const labels = { source, code, ...(failure && { failure: failure.reason }) };
+      if (notice.outcome === "rejected") rejected.inc(labels);
       else ack.observe({ source }, notice.durationMs / 1_000);
       if (notice.admission !== undefined)
         metrics.admission.inc({ source, reason: notice.admission });
@@ -53,9 +55,10 @@ function registerMetrics(registry: Registry) {
     ),
     rejected: counter(
       "millrace_ingress_rejected_total",
-      "Deliveries rejected, by source and error code.",
+      "Deliveries rejected, by source and error code, and why a signature failed.",
       "source",
       "code",
+      "failure",
     ),
     ack: histogram(
       "millrace_ingress_ack_seconds",
@@ -108,13 +111,17 @@ function logNotices(logger: Logger): Notify {
   }
 
   function logRejection(notice: IntakeNotice & { kind: "answered" }): void {
-    const { source = "unknown", asked, code } = notice;
+    const { source = "unknown", asked, code, failure } = notice;
     // A store that fails has been logged already.
     if (code === undefined || code === "unavailable") return;
+    const { reason, ...seconds } = failure ?? {};
     rejections(
-      `rejected: ${source}: ${code}`,
+      `rejected: ${source}: ${reason ?? code}`,
       code === "unknown_source" ? notConfigured(asked) : ERROR_CODES[code].meaning,
-      { message: "delivery rejected", source, code },
+      {
+        ...{ message: "delivery rejected", source, code },
+        ...(reason && { failure: reason, ...seconds }),
+      },
     );
   }
 }

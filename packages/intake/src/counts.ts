@@ -5,6 +5,7 @@ import {
   type DeliveryOutcome,
   type ErrorCode,
   type IncomingEvent,
+  type SignatureReason,
   type StoreResult,
 } from "@millrace/core";
 import type { Ledger, NotedRefusals } from "@millrace/ledger";
@@ -105,7 +106,7 @@ export function createRefusalCounter(
   }
 
   return {
-    add: (source: string | undefined, code: ErrorCode): void => {
+    add: (source: string | undefined, code: ErrorCode | SignatureReason): void => {
       count({ minute: Math.floor(nowMs() / MINUTE_MS), source, code, deliveries: 1 });
       if (!closing.signal.aborted) working ??= write();
     },

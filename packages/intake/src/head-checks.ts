@@ -113,8 +113,10 @@ export class HeadChecks {
       const delivery = { ...head, receivedAtMs: this.#nowMs() };
       const refusal = verifier.precheck(delivery, this.#limits.bodyTimeoutMs);
       if (refusal === undefined) return undefined;
-      const code = name === undefined ? "unknown_source" : refusal.code;
-      return { ok: false, rejection: unverified(code), reason: "bad_head" };
+      const { code, failure } = refusal;
+      const rejection =
+        name === undefined ? unverified("unknown_source") : unverified(code, failure);
+      return { ok: false, rejection, reason: "bad_head" };
     } catch (error) {
       // A provider of a user's own may throw. Its `verify` decides.
       this.#notify({ kind: "unexpected", source: name, error });
@@ -122,10 +124,10 @@ export class HeadChecks {
     }
   }
 
-  reportRefused({ rejection: { outcome, code }, reason, source }: RefusedRequest): void {
+  reportRefused({ rejection: { outcome, code, failure }, reason, source }: RefusedRequest): void {
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};
-    const answered = { kind: "answered", source: name, asked, outcome, code } as const;
+    const answered = { kind: "answered", source: name, asked, outcome, code, failure } as const;
     this.#notify({ ...answered, admission, durationMs: 0 });
   }
 }

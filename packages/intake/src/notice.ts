@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@millrace/core";
+import type { ErrorCode, SignatureFailure } from "@millrace/core";
 import type { StoreName } from "./event-store.ts";
 
 /**
@@ -28,6 +28,7 @@ export type IntakeNotice =
       readonly asked?: string | undefined;
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
       readonly code: ErrorCode | undefined;
+      readonly failure?: SignatureFailure | undefined;
       readonly admission?: AdmissionReason | undefined;
       /** From the last byte of the body until the response is known, milliseconds. */
       readonly durationMs: number;

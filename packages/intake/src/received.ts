@@ -1,4 +1,10 @@
-import { errorBody, statusOf, type Answer, type ErrorCode } from "@millrace/core";
+import {
+  errorBody,
+  statusOf,
+  type Answer,
+  type ErrorCode,
+  type SignatureFailure,
+} from "@millrace/core";
 
 export interface ReceiveRequest {
   readonly source: string;
@@ -15,6 +21,7 @@ export interface Received {
   readonly body: string;
   readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";
   readonly code?: ErrorCode;
+  readonly failure?: SignatureFailure | undefined;
 }
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
@@ -61,8 +68,8 @@ function retryAfter(): Record<string, string> {
 }
 
 /** The response to an unchecked signature is that of a wrong one: a stranger learns no source. */
-export function unverified(code: ErrorCode): Received {
-  return { ...rejection("invalid_signature", ""), code };
+export function unverified(code: ErrorCode, failure?: SignatureFailure): Received {
+  return { ...rejection("invalid_signature", ""), code, failure };
 }
 
 export function methodNotAllowed(methods: readonly string[]): Received {

@@ -124,6 +124,7 @@ export class Receiver {
       asked,
       outcome: received.outcome,
       code: received.code,
+      failure: received.failure,
       durationMs: performance.now() - startedMs,
     });
     return received;
@@ -221,9 +222,9 @@ export class Receiver {
     return { source, events, answer: identified.answer };
   }
 
-  #refuse({ name }: ReadySource, { code, message, error }: Refusal): Received {
+  #refuse({ name }: ReadySource, { code, message, failure, error }: Refusal): Received {
     if (error !== undefined) this.notify({ kind: "unexpected", source: name, error });
-    return NOT_ABOUT_A_SIGNATURE.has(code) ? rejection(code, message) : unverified(code);
+    return NOT_ABOUT_A_SIGNATURE.has(code) ? rejection(code, message) : unverified(code, failure);
   }
 
   async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {
@@ -254,7 +255,7 @@ interface VerifiedDelivery {
 function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notify">): Notify {
   return (notice) => {
     if (notice.kind === "answered" && notice.outcome === "rejected") {
-      refusals?.add(notice.source, notice.code ?? "internal");
+      refusals?.add(notice.source, notice.failure?.reason ?? notice.code ?? "internal");
     }
     try {
       notify?.(notice);

@@ -1,7 +1,11 @@
 import type { Logger } from "./logger.ts";
 
 /** @param line - the message, "background error" by default, and fields of the log's line. */
-export type ErrorLog = (cause: string, error: unknown, line?: Record<string, string>) => void;
+export type ErrorLog = (
+  cause: string,
+  error: unknown,
+  line?: { readonly message?: string } & Readonly<Record<string, string | number>>,
+) => void;
 
 /**
  * A dead server fails thousands of calls a second, so each cause gets one line per `intervalMs`
