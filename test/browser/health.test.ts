@@ -160,7 +160,8 @@ const JOBS = {
   removed: 0,
   paused: false,
 };
-const QUIET: SourceStats = { pending: 0, completed: 9, failed: 0, queued: 0, jobs: JOBS };
+const ENDED = { pending: 0, completed: 9, failed: 0 };
+const QUIET: SourceStats = { ...ENDED, queued: 0, jobs: JOBS, refused: [] };
 const LOUD: Readonly<Record<number, Partial<SourceStats>>> = {
   5: { failed: 2 },
   7: { queued: null, jobs: null },

@@ -41,8 +41,13 @@ onOneBackend("millrace doctor", (prepare, backend) => {
   };
 
   test("says that nobody reconciles, and that the queues were never compared", async () => {
+    const refused = { source: "acme", code: "no_secret_matches", deliveries: 34, agoMs: 0 };
+    await stores.ledger.intake.noteRefusals([refused]);
     const { code, stdout } = await doctor();
     expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^note +signatures +All .* refused: acme \(34 no_secret_matches\)\n +fix:/m,
+    );
     expect(stdout).toMatch(/^BAD +reconciler +no worker reconciles$/m);
     expect(stdout).toMatch(/^BAD +epochs +.*: acme, patient$/m);
     expect(stdout).toMatch(/^ok +schema +up to date$/m);
@@ -56,6 +61,7 @@ onOneBackend("millrace doctor", (prepare, backend) => {
     await until(() => reconciler.notices.some(({ kind }) => kind === "passed"));
     const { code, stdout } = await doctor();
     expect(stdout).toMatch(/^ok +reconciler +a worker on .* leads, last seen \d+ s ago$/m);
+    expect(stdout).toMatch(/^ok +signatures +No source/m);
     expect(stdout).not.toContain("BAD");
     expect(code).toBe(0);
   });

@@ -127,8 +127,10 @@ describeOnRedis("the dashboard's health", () => {
     const { refused } = await readUntil((items) => items.refused.text.startsWith("4 "));
     expect(refused).toMatchObject({
       ...{ level: "warn", text: "4 deliveries refused in the last 5 min" },
-      detail: "acme: 2 invalid_signature; patient: 1 invalid_signature; 1 unknown_source",
+      detail: "acme: 2 header_missing; patient: 1 header_missing; 1 unknown_source",
     });
+    const { sources } = (await dashboard.get("/api/stats")).json;
+    expect(sources.acme.refused).toEqual([{ reason: "header_missing", deliveries: 2 }]);
     // What was refused last is not lost when the ingress ends.
     await post("acme");
     await ingress.close();
@@ -139,6 +141,9 @@ describeOnRedis("the dashboard's health", () => {
       "UPDATE millrace.refusals SET code = 'body_too_large' WHERE source = 'acme'",
     );
     await readUntil(({ sizes }) => sizes.text.endsWith("in the last day, and got 413: acme (3)"));
+    const stale = { source: "patient", code: "too_old", deliveries: 20, agoMs: 0 };
+    await dashboard.ledger.intake.noteRefusals([stale]);
+    await readUntil(({ signatures }) => signatures.text.includes("patient (20 too_old)"));
   });
 
   test("senders whose IDs are shared or whose messages repeat are told, and since when jobs are signed", async () => {

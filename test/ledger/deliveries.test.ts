@@ -99,3 +99,38 @@ test("the worker that counts deletes refusals after a day", async () => {
   await countActivity(it.pool);
   expect(await it.ask("SELECT source FROM millrace.refusals")).toEqual([{ source: "new" }]);
 });
+
+test("a source that refused the signatures of its last deliveries is found, until it takes one", async () => {
+  await it.ask("TRUNCATE millrace.refusals");
+  const refused = (source: string, code: string, deliveries: number, agoMs = 0) => {
+    return { source, code, deliveries, agoMs };
+  };
+  await it.ledger.intake.noteRefusals([
+    ...[refused("strict", "malformed", 9), refused("strict", "too_old", 11, 60 * MINUTE)],
+    ...[refused("strict", "too_new", 7, 90 * MINUTE), refused("few", "malformed", 19)],
+    refused("large", "body_too_large", 50),
+  ]);
+  const found20 = async () =>
+    (await it.ledger.reads.findRefusedSources(20)).map((one) => [one.code, one.deliveries]);
+  const all = [
+    ["too_old", 11],
+    ["malformed", 9],
+  ];
+  expect(await found20()).toEqual(all);
+
+  await it.ledger.intake.accept([{ ...event, source: "strict" }]);
+  expect(await found20()).toEqual([]);
+  const before = "now() - interval '70 minutes' WHERE source = 'strict'";
+  await it.ask(`UPDATE millrace.events SET recorded_at = ${before}`);
+  expect(await found20()).toEqual(all);
+
+  const again = { ...repeat(0), source: "strict" };
+  await it.ledger.intake.noteDeliveries("host-1", [{ ...again, atMs: Date.now() }]);
+  expect(await found20()).toEqual([]);
+  await it.ask("DELETE FROM millrace.deliveries WHERE source = 'strict'");
+  await it.ask(
+    `INSERT INTO millrace.activity (at, events, seconds, took, waited, source, type, kind)
+     VALUES (now() - interval '30 minutes', 1, 60, 0, false, 'strict', 't', 'recorded')`,
+  );
+  expect(await found20()).toEqual([]);
+});

@@ -26,7 +26,7 @@ const SENDERS_TTL = { ttlMinMs: 5_000, timesTaken: 20 };
 /** The comparison reads all pending events. */
 const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
 /** Besides the minute that runs. */
-const REFUSED_MINUTES = 5;
+export const REFUSED_MINUTES = 5;
 const REASONS_MAX = 3;
 /** A first attempt should start sooner. */
 const WAIT_MS_MAX = 5 * 60_000;
@@ -40,7 +40,7 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
   const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
   const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
-  const readSenders = part(SENDERS_TTL, () => findSenders(ledger));
+  const readSenders = part(SENDERS_TTL, () => findSenders({ ledger, queues }));
   const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
   const readQueues = part(READ_TTL, async () => {
     // While Redis is away its counts never come.
@@ -82,6 +82,9 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
         judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
         judge("open_runs", "Open bulk runs not known", open, openRuns),
         judge("refused", "Refused deliveries not known", refusals, refused),
+        judge("signatures", "Signatures not known", senders, ({ signatures }) =>
+          verdictOf(signatures),
+        ),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
         judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),

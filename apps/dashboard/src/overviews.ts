@@ -8,7 +8,7 @@ import { metricsOf } from "@millrace/service";
 import type { Registry } from "prom-client";
 import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
 import { cached } from "./cache.ts";
-import { createHealthReader } from "./health.ts";
+import { createHealthReader, REFUSED_MINUTES } from "./health.ts";
 
 interface Deps {
   readonly ledger: Ledger;
@@ -36,6 +36,7 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
   const counts = {
     countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
     countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
+    findRefusals: cached(ofEach(1_000), () => ledger.reads.findRefusals(REFUSED_MINUTES)),
   };
   const readHour = createActivityReader(ledger.reads);
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {

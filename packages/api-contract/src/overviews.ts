@@ -17,6 +17,14 @@ const sourceStats = z.strictObject({
   failed: count(),
   queued: count("Jobs that wait, run or are delayed.").nullable(),
   jobs: jobCounts.nullable().describe("Null when the queue cannot be asked."),
+  refused: z
+    .array(
+      z.strictObject({
+        reason: text("An error code, or why a signature failed."),
+        deliveries: count(),
+      }),
+    )
+    .describe("Deliveries of the last 5 minutes, the most first."),
 });
 export type SourceStats = Wire<typeof sourceStats>;
 
@@ -105,6 +113,7 @@ const healthItem = z.strictObject({
     "paused",
     "open_runs",
     "refused",
+    "signatures",
     "ids",
     "copies",
     "sizes",

@@ -1,4 +1,6 @@
-import type { Ledger, LedgerIdentity } from "@millrace/ledger";
+import type { Ledger, LedgerIdentity, Refusals } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
+import { jobCounts } from "./stats.ts";
 
 export interface SenderFinding {
   readonly text: string;
@@ -9,10 +11,18 @@ export interface SenderFinding {
 /** Copies of a signed message that are refused in number may be what the sender means. */
 const COPIES_MIN = 3;
 const DAY_MINUTES = 24 * 60;
+const REFUSED_MIN = 20;
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "reads">;
+  readonly queues: Pick<Queues, "counts" | "ping">;
+}
 
 /** Looks for senders that the settings of their sources do not fit. */
-export async function findSenders({ reads }: { readonly reads: Ledger["reads"] }) {
-  const [conflicts, refused, tooLarge] = await Promise.all([
+export async function findSenders({ ledger: { reads }, queues }: Deps) {
+  const [jobs, unsigned, conflicts, refused, tooLarge] = await Promise.all([
+    jobCounts(queues),
+    reads.findRefusedSources(REFUSED_MIN),
     reads.countConflicts(),
     reads.countRefused(),
     reads.findRefusals(DAY_MINUTES, "body_too_large"),
@@ -25,7 +35,27 @@ export async function findSenders({ reads }: { readonly reads: Ledger["reads"] }
   const limited = tooLarge.flatMap(({ source, deliveries }) =>
     source === undefined ? [] : `${source} (${deliveries})`,
   );
-  return { ids: sharedIds(shared), copies: copies(copied), sizes: sizes(limited) };
+  // A worker may not have recorded the last deliveries that were taken.
+  const isWaiting = (source: string) => (jobs?.get(source)?.waiting ?? 0) > 0;
+  const failing = unsigned.filter(({ source }) => source !== undefined && !isWaiting(source));
+  return {
+    signatures: signatures(failing),
+    ids: sharedIds(shared),
+    copies: copies(copied),
+    sizes: sizes(limited),
+  };
+}
+
+/** Every delivery is refused for a wrong secret, a clock, or what a proxy rewrites. */
+function signatures(refusals: readonly Refusals[]): SenderFinding {
+  if (refusals.length === 0) return { text: "No source refuses all signatures" };
+  const reasons = refusals.map(
+    ({ source, code, deliveries }) => `${source} (${deliveries} ${code})`,
+  );
+  return {
+    text: `All of the last ${REFUSED_MIN} deliveries or more were refused: ${reasons.join(", ")}`,
+    fix: "Save one of its requests, and `millrace verify` says what is wrong with it",
+  };
 }
 
 /** An ID that is a time or a status is no ID. */

@@ -56,9 +56,10 @@ type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
 
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
-  { name: "ids", run: async ({ ledger }) => reportOf((await findSenders(ledger)).ids) },
-  { name: "copies", run: async ({ ledger }) => reportOf((await findSenders(ledger)).copies) },
-  { name: "sizes", run: async ({ ledger }) => reportOf((await findSenders(ledger)).sizes) },
+  { name: "signatures", run: async (on) => reportOf((await findSenders(on)).signatures) },
+  { name: "ids", run: async (on) => reportOf((await findSenders(on)).ids) },
+  { name: "copies", run: async (on) => reportOf((await findSenders(on)).copies) },
+  { name: "sizes", run: async (on) => reportOf((await findSenders(on)).sizes) },
   { name: "removed jobs", run: checkRemoved },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@millrace/core";
+import { SIGNATURE_REASONS, type ErrorCode } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
@@ -49,4 +49,37 @@ export async function findRefusals(
   type Row = Refusals & { readonly source: string | null };
   const rows = await queryRows<Row>(ledger, FIND_REFUSALS, [minutes, code]);
   return rows.map((row) => ({ ...row, source: row.source ?? undefined }));
+}
+
+/**
+ * `since` is the newest minute from which on a source refused $2 deliveries for reasons of $1. It
+ * has taken none if no event was recorded from then on, and none was delivered again. Counted
+ * minutes are looked up in the activity, which has a row for many events.
+ */
+const FIND_REFUSED_SOURCES = `
+WITH refused AS (
+  SELECT source, code, at, deliveries, sum(deliveries) OVER (PARTITION BY source ORDER BY at DESC) AS newest
+  FROM millrace.refusals WHERE source <> '' AND code = ANY ($1)
+),
+since AS (SELECT source, max(at) AS at FROM refused WHERE newest >= $2 GROUP BY source),
+counted AS (SELECT coalesce(max(counted_until), '-infinity') - interval '5 minutes' AS until FROM millrace.activity_progress)
+SELECT source, code, sum(deliveries)::float8 AS deliveries
+FROM refused JOIN since USING (source), counted
+WHERE refused.at >= since.at
+  AND NOT EXISTS (SELECT FROM millrace.activity a
+    WHERE a.seconds = 60 AND a.at >= since.at AND a.kind = 'recorded' AND a.source = since.source)
+  AND NOT EXISTS (SELECT FROM millrace.events e
+    WHERE e.recorded_at >= greatest(since.at, until) AND e.source = since.source)
+  AND NOT EXISTS (SELECT FROM millrace.deliveries d
+    WHERE d.source = since.source AND to_timestamp((d.recent -> 0 ->> 'at')::float8 / 1000) >= since.at)
+GROUP BY source, code
+ORDER BY source, deliveries DESC`;
+
+/** Sources that refused the signatures of all of their last `deliveriesMin` deliveries, and why. */
+export async function findRefusedSources(
+  ledger: LedgerContext,
+  deliveriesMin: number,
+): Promise<readonly Required<Refusals>[]> {
+  const query = { text: FIND_REFUSED_SOURCES, values: [SIGNATURE_REASONS, deliveriesMin] };
+  return (await runStatement<Refusals>(ledger.pool, query, ledger.reads)).rows;
 }

@@ -1,7 +1,7 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { ping } from "../connection/ping.ts";
 import { findDeliveries } from "../intake/deliveries.ts";
-import { findRefusals } from "../intake/refusals.ts";
+import { findRefusals, findRefusedSources } from "../intake/refusals.ts";
 import { findLeader } from "../repair/leader.ts";
 import { activity, countedActivity } from "./activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./count-events.ts";
@@ -26,6 +26,7 @@ export const reads = {
   countedActivity,
   findOpen,
   findRefusals,
+  findRefusedSources,
   findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),
   ping,
 };

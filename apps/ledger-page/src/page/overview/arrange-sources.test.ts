@@ -11,7 +11,11 @@ const JOBS = {
   removed: 0,
   paused: false,
 };
-const QUIET: SourceStats = { pending: 0, completed: 9, failed: 0, queued: 0, jobs: JOBS };
+const QUIET: SourceStats = {
+  ...{ pending: 0, completed: 9, failed: 0, queued: 0 },
+  jobs: JOBS,
+  refused: [],
+};
 
 const FORTY: readonly NamedSource[] = Array.from({ length: 40 }, (_, index) => [
   `source-${String(index).padStart(2, "0")}`,
@@ -20,6 +24,7 @@ const FORTY: readonly NamedSource[] = Array.from({ length: 40 }, (_, index) => [
 const with3 = FORTY.map(([name, of], index): NamedSource => {
   if (index === 5) return [name, { ...of, failed: 2 }];
   if (index === 9) return [name, { ...of, jobs: { ...JOBS, paused: true } }];
+  if (index === 11) return [name, { ...of, refused: [{ reason: "too_old", deliveries: 1 }] }];
   if (index === 7) return [name, { ...of, queued: null, jobs: null }];
   return [name, of];
 });
@@ -29,7 +34,7 @@ const names = (rows: readonly NamedSource[]) => rows.map(([name]) => name);
 
 test("of forty sources those with trouble stay, and the list's own", () => {
   const { rows, quiet } = arrangeSources(with3, FOLDED);
-  expect([names(rows), quiet]).toEqual([["source-05", "source-07", "source-09"], 37]);
+  expect([names(rows), quiet]).toEqual([["source-05", "source-07", "source-09", "source-11"], 36]);
   expect(names(arrangeSources(with3, { ...FOLDED, shown: "source-30" }).rows)).toContain(
     "source-30",
   );

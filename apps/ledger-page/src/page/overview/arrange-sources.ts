@@ -18,8 +18,9 @@ export function nextOrder(last: Order, column: Column): Order {
 }
 
 /** While no queue answers, as when Redis is away, the state of queues does not count. */
-function isQuiet({ pending, failed, queued, jobs }: SourceStats, isQueueAway: boolean): boolean {
-  if (pending > 0 || failed > 0) return false;
+function isQuiet(of: SourceStats, isQueueAway: boolean): boolean {
+  const { pending, failed, queued, jobs, refused } = of;
+  if (pending > 0 || failed > 0 || refused.length > 0) return false;
   return jobs === null ? isQueueAway : queued === 0 && !jobs.paused;
 }
 

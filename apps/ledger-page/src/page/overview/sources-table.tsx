@@ -19,6 +19,7 @@ export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Sta
   const sources = Object.entries(stats.sources);
   const view = { search, order, folded, shown: filter.source };
   const { rows, quiet } = arrangeSources(sources, view);
+  const shown = filter.source === undefined ? undefined : stats.sources[filter.source];
   return (
     <>
       {sources.length >= SEARCHED_MIN && (
@@ -51,6 +52,12 @@ export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Sta
           {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
         </table>
       </div>
+      {shown !== undefined && shown.refused.length > 0 && (
+        <p>
+          <strong>{filter.source} refuses deliveries</strong>: {refusalsOf(shown)}.{" "}
+          <code>millrace verify</code> says why it refuses one.
+        </p>
+      )}
       {rows.length === 0 && quiet === 0 && <p className="quiet">No source has such a name.</p>}
       {quiet > 0 && (
         <button className="small fold" aria-expanded={!folded} onClick={() => setFolded(!folded)}>
@@ -102,6 +109,11 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
           {source}
         </Link>
         {of.jobs?.paused === true && <span className="badge paused">paused</span>}
+        {of.refused.length > 0 && (
+          <span className="badge failed" title={refusalsOf(of)}>
+            refuses
+          </span>
+        )}
       </th>
       <td title={depthsOf(of)}>{formatQueued(of.queued)}</td>
       {STATUSES.map((status) => (
@@ -182,6 +194,12 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
       </tr>
     </tfoot>
   );
+}
+
+/** `12 no_secret_matches, 3 too_old in the last 5 min`. */
+function refusalsOf({ refused }: SourceStats): string {
+  const reasons = refused.map(({ reason, deliveries }) => `${formatCount(deliveries)} ${reason}`);
+  return `${reasons.join(", ")} in the last 5 min`;
 }
 
 const formatQueued = (queued: number | null): string =>
