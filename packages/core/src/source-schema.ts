@@ -50,10 +50,18 @@ export const sourceSchema = z
     { provider: providerSchema, options: sourceOptionsSchema.prefault({}) },
     "must come from a provider's function, such as stripe() or hmac({...})",
   )
+  .superRefine(
+    ({ provider }, context) => {
+      for (const { path, message } of provider.problems ?? []) {
+        context.addIssue({ code: "custom", path: [...path], message });
+      }
+    },
+    // A policy of the wrong shape would hide them otherwise.
+    {
+      when: ({ value }) => providerSchema.safeParse(Reflect.get(Object(value), "provider")).success,
+    },
+  )
   .superRefine((source, context) => {
-    for (const { path, message } of source.provider.problems ?? []) {
-      context.addIssue({ code: "custom", path: [...path], message });
-    }
     if (!isInternal(source) || source.options.secret === undefined) return;
     const message = "cannot be set: an internal source has no URL, and nothing to verify";
     context.addIssue({ code: "custom", path: ["options", "secret"], message });

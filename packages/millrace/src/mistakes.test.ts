@@ -10,8 +10,8 @@ const run = () => {};
 const any = (value: unknown) => value as never;
 const config = (over: object) => parseConfig({ sources: { acme: stripe() }, ...over });
 const source = (options: object) => parseConfig({ sources: { acme: stripe(any(options)) } });
-const ofHmac = (...given: unknown[]) =>
-  parseConfig({ sources: { acme: Reflect.apply(hmac, undefined, given) } });
+const mistaken = (acme: unknown) => parseConfig({ sources: { acme } });
+const ofHmac = (...given: unknown[]) => mistaken(Reflect.apply(hmac, undefined, given));
 const custom = (over: object) => ofHmac({ header: "x-sig", id: "json:id", ...over });
 const handlers = (list: unknown) => loadHandlers(config({ handlers: list }));
 const load = (...list: unknown[]) => handlers(() => Promise.resolve({ default: list }));
@@ -73,11 +73,11 @@ const MISTAKES: readonly [what: string, make: () => unknown, says: RegExp][] = [
   ["hmac: key", () => custom({ key: "ascii" }), /must be one of utf8/],
   ["hmac: message", () => custom({ message: "{ts}" }), /message/],
   ["hmac: timestamp", () => custom({ timestamp: "x-ts" }), /timestamp: must be an object/],
-  ["hookMesh: key", () => hookMesh({ key: any("ascii") }), /it is not/],
-  ["square()", () => Reflect.apply(square, undefined, []), /url/],
-  ["square: url", () => square({ url: "hooks" }), /url/],
-  ["twilio: url", () => twilio({ url: any(5) }), /url/],
-  ["meta()", () => Reflect.apply(meta, undefined, []), /verifyToken/],
+  ["hookMesh: key", () => mistaken(hookMesh({ key: any("ascii") })), /key: must be one of utf8/],
+  ["square()", () => mistaken(Reflect.apply(square, undefined, [])), /url: is missing/],
+  ["square: url", () => mistaken(square({ url: "hooks" })), /url: must be the whole URL/],
+  ["twilio: url", () => mistaken(twilio({ url: any(5) })), /url: must be a string/],
+  ["meta()", () => mistaken(Reflect.apply(meta, undefined, [])), /verifyToken: is missing/],
   ["no handler", () => bind("acme", "a"), /there is none. Write on\("acme", "a", async/],
   ["handle", () => bind("acme", "a", { handle: run }), /no part "handle"/],
   ["wirte", () => bind("acme", "a", { wirte: run }), /did you mean "write"\?/],

@@ -1,9 +1,9 @@
-import type { SourceDefinition, SourceOptions } from "@millrace/core";
+import { z } from "zod";
 import { echo } from "./answers.ts";
-import { defineProvider } from "./define-provider.ts";
+import { defineProvider, defineProviderWith } from "./define-provider.ts";
 import { digest } from "./identity/locations.ts";
 import { signature } from "./signature/signature.ts";
-import { readSignedUrl } from "./signature/signed-url.ts";
+import { signedUrl, type UrlOptions } from "./signature/signed-url.ts";
 
 /** Events of Coinbase Commerce. `id` of the body names a delivery, and `event.id` the event. */
 export const coinbaseCommerce = defineProvider({
@@ -16,27 +16,18 @@ export const coinbaseCommerce = defineProvider({
   answer: { status: 200 },
 });
 
-export interface HubspotOptions<Type extends string = string> extends SourceOptions<Type> {
-  /** The target URL exactly as it is registered at HubSpot, which signs it. */
-  readonly url: string;
-}
-
 /**
  * Events of HubSpot, in arrays. `eventId` is not unique, so the identity is the SHA-256 of all that
  * a retry keeps; `attemptNumber` is not in it.
- *
- * @throws `invalid_config` for a `url` that is not one.
  */
-export function hubspot<Type extends string = string>(
-  options: HubspotOptions<Type>,
-): SourceDefinition<NoInfer<Type>, never> {
-  const { url, ...policy } = options;
-  return defineProvider({
-    name: "hubspot",
+export const hubspot = defineProviderWith<UrlOptions>(
+  "hubspot",
+  z.strictObject({ url: signedUrl }),
+  ({ url }) => ({
     verify: signature({
       ...{ header: "x-hubspot-signature-v3", encoding: "base64" },
       message: "POST{url}{body}{ts}",
-      url: readSignedUrl("hubspot", url, { query: true }),
+      url,
       time: { header: "x-hubspot-request-timestamp", unit: "ms" },
     }),
     each: "json:",
@@ -47,8 +38,8 @@ export function hubspot<Type extends string = string>(
     type: "json:subscriptionType",
     idIsSigned: true,
     attemptFields: ["attemptNumber"],
-  })(policy);
-}
+  }),
+);
 
 /** Events of LINE's Messaging API, in lists. */
 export const line = defineProvider({

@@ -1,12 +1,19 @@
+import { parseConfig, type SourceDefinition } from "@millrace/core";
 import { expect, test } from "vitest";
 import {
   defineProvider,
   digest,
+  gitlab,
+  hookMesh,
+  meta,
   signature,
   StaleTimestamp,
+  standardWebhooks,
+  twilio,
   Unavailable,
   woocommerce,
 } from "./index.ts";
+import * as senders from "./senders.ts";
 import type { VerifyFunction } from "./index.ts";
 import { deliveryOf, signedDelivery, verdict, verifyNow } from "./testing/sign-delivery.ts";
 
@@ -81,6 +88,38 @@ test("a bug counts for more than a signature that does not match", () => {
   });
   expect(failing).toMatchObject({ code: "provider_failed", error: expect.any(TypeError) });
 });
+
+test("a wrong option of any source hides no other problem of a config", () => {
+  const makers = Object.entries(senders) as [string, (options: object) => SourceDefinition][];
+  const sources = Object.fromEntries(
+    makers.map(([name, make]) => [name.toLowerCase(), make({ attempts: "5", atempts: 1 })]),
+  );
+  const lines = problemsOf({
+    ...sources,
+    chat: meta({ verifyToken: "short" }),
+    code: gitlab({ auth: "basic" as "token" }),
+    events: standardWebhooks({ key: "base32" as "hex" }),
+    mesh: hookMesh({ key: "base32" as "hex" }),
+    sms: twilio({ url: "https://hooks.example.com/a?b=1" }),
+  });
+  for (const name of Object.keys(sources)) {
+    expect(lines).toMatch(new RegExp(`sources\\.${name}\\.options\\.attempts: must`));
+    expect(lines).toMatch(new RegExp(`sources\\.${name}(\\.options)?: has no option "atempts"`));
+  }
+  for (const path of ["chat.verifyToken", "code.auth", "events.key", "mesh.key", "sms.url"]) {
+    expect(lines).toContain(`sources.${path}: must`);
+  }
+  expect(lines).toContain("worker.concurrency: must");
+});
+
+function problemsOf(sources: Readonly<Record<string, SourceDefinition>>): string {
+  try {
+    parseConfig({ sources, worker: { concurrency: 0 } });
+  } catch (error) {
+    return String(error);
+  }
+  return "";
+}
 
 test("an id is unsigned unless the provider says otherwise, which a token cannot", () => {
   const parts = { name: "acme", id: "json:id" } as const;

@@ -1,5 +1,7 @@
 import {
   MillraceError,
+  plainWords,
+  sourceOptionsSchema,
   type Delivery,
   type Provider,
   type Refusal,
@@ -11,6 +13,7 @@ import {
   type Verifier,
   type VerifierOptions,
 } from "@millrace/core";
+import type { z } from "zod";
 import { createAnswer, OK_ANSWERS, refuse, type AnswerParts } from "./answers.ts";
 import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
 import { createIdentify, type Split } from "./identity/identify.ts";
@@ -73,11 +76,13 @@ export interface ProviderParts<Type extends string = never, DataField extends st
   readonly sign?: (request: SignRequest) => Record<string, string>;
 }
 
-/** A provider's function in a config: `acme({ attempts: 5 })`. */
-export type SourceFactory<Known extends string, DataField extends string> = <
+/** A provider's function in a config: `acme({ attempts: 5 })`, with its `Own` options. */
+export type SourceFactory<Known extends string, DataField extends string, Own = unknown> = <
   Type extends string = [Known] extends [never] ? string : never,
 >(
-  options?: SourceOptions<Type>,
+  ...[options]: Record<never, never> extends Own
+    ? [options?: Own & SourceOptions<Type>]
+    : [options: Own & SourceOptions<Type>]
 ) => SourceDefinition<Known | NoInfer<Type>, DataField>;
 
 /** Of senders that document none. An answer of 413 would lose the event. */
@@ -94,6 +99,33 @@ export function defineProvider<const Type extends string = never, DataField exte
   const provider = createProvider(parts);
   return (options = {}) => ({ provider, options });
 }
+
+/**
+ * The same for a sender whose sources have options of its own. Wrong ones never throw: the config
+ * is refused with every problem at once.
+ */
+export function defineProviderWith<Own extends object, DataField extends string = never>(
+  name: string,
+  schema: z.ZodType<Own>,
+  partsOf: (own: Own) => Omit<ProviderParts<never, DataField>, "name">,
+): SourceFactory<never, DataField, Own> {
+  return (...[options]) => {
+    const policy: Record<string, unknown> = {};
+    const own: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(options ?? {})) {
+      (key in sourceOptionsSchema.shape ? policy : own)[key] = value;
+    }
+    const { data, error } = schema.safeParse(own, { error: plainWords });
+    const provider = createProvider({ name, ...(data ? partsOf(data) : REFUSED) });
+    return {
+      provider: error ? { ...provider, problems: error.issues } : provider,
+      options: policy,
+    };
+  };
+}
+
+/** Stands for a provider with wrong options, until the config is refused. */
+const REFUSED = { verify: () => false as const, id: "json:id" };
 
 function createProvider<DataField extends string>(
   parts: ProviderParts<string, DataField>,

@@ -1,18 +1,18 @@
-import { MillraceError, type SourceDefinition, type SourceOptions } from "@millrace/core";
-import { defineProvider, type SourceFactory } from "./define-provider.ts";
+import { z } from "zod";
+import { defineProviderWith } from "./define-provider.ts";
 import type { Locator } from "./identity/locations.ts";
 import { digitsOf } from "./samples/define-samples.ts";
 import samples from "./samples/hook-mesh.json" with { type: "json" };
 import { KEY_ENCODINGS, type KeyEncoding } from "./signature/prepare-secrets.ts";
 import { signature, standardSignature } from "./signature/signature.ts";
 
-export interface HookMeshOptions<Type extends string = string> extends SourceOptions<Type> {
+export interface HookMeshOptions {
   /**
    * The way from the secret to a key. Hook Mesh's pages show both a `whsec_` secret and 64
    * hexadecimal digits and do not say which bytes sign; unset, each reading that fits the secret
    * verifies.
    */
-  readonly key?: KeyEncoding;
+  readonly key?: KeyEncoding | undefined;
 }
 
 /**
@@ -26,51 +26,41 @@ export interface HookMeshOptions<Type extends string = string> extends SourceOpt
  * 200, as Hook Mesh documents.
  *
  * Source: Hook Mesh's pages on webhook signatures and on idempotency.
- *
- * @throws `invalid_config` for a `key` that is no encoding.
  */
-export function hookMesh<Type extends string = string>(
-  options: HookMeshOptions<Type> = {},
-): SourceDefinition<NoInfer<Type>, "payload"> {
-  const { key, ...policy } = options;
-  if (key !== undefined && !KEY_ENCODINGS.includes(key)) {
-    const known = KEY_ENCODINGS.join(", ");
-    throw new MillraceError("invalid_config", `Cannot use hookMesh({ key }): it is not ${known}`);
-  }
-  return createHookMesh(key)(policy);
-}
+export const hookMesh = defineProviderWith<HookMeshOptions, "payload">(
+  "hook-mesh",
+  z.strictObject({ key: z.enum(KEY_ENCODINGS).optional() }),
+  ({ key = ANY_KEY }) => {
+    const standard = standardSignature(key);
+    const ofBody = signature({ header: "x-hookmesh-signature", key });
+    // In the form that signs the body alone anyone could add the header.
+    const signedId: Locator = (reader) =>
+      standard.isPresent(reader.delivery) || !ofBody.isPresent(reader.delivery)
+        ? reader.header("webhook-id")
+        : "missing";
+    return {
+      verify: [
+        {
+          ...standard,
+          sign: (request) => standard.sign({ ...request, eventId: jobIdOf(request.eventId) }),
+        },
+        ofBody,
+      ],
+      // The body must be JSON: `<id>.<time>.<body>` of one form would be a body in the other.
+      id: ["json:event_id", signedId],
+      type: "json:event_type",
+      typeIsOptional: true,
+      idIsSigned: true,
+      repeatsDays: 2,
+      dataField: "payload",
+      keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
+      answer: { status: 200 },
+      samples,
+    };
+  },
+);
 
 const ANY_KEY: KeyEncoding[] = ["base64", "utf8", "hex"];
-
-function createHookMesh(key: KeyEncoding | undefined): SourceFactory<never, "payload"> {
-  const standard = standardSignature(key ?? ANY_KEY);
-  const ofBody = signature({ header: "x-hookmesh-signature", key: key ?? ANY_KEY });
-  // In the form that signs the body alone anyone could add the header.
-  const signedId: Locator = (reader) =>
-    standard.isPresent(reader.delivery) || !ofBody.isPresent(reader.delivery)
-      ? reader.header("webhook-id")
-      : "missing";
-  return defineProvider({
-    name: "hook-mesh",
-    verify: [
-      {
-        ...standard,
-        sign: (request) => standard.sign({ ...request, eventId: jobIdOf(request.eventId) }),
-      },
-      ofBody,
-    ],
-    // The body must be JSON: `<id>.<time>.<body>` of one form would be a body in the other.
-    id: ["json:event_id", signedId],
-    type: "json:event_type",
-    typeIsOptional: true,
-    idIsSigned: true,
-    repeatsDays: 2,
-    dataField: "payload",
-    keptHeaders: ["content-type", "webhook-id", "webhook-timestamp"],
-    answer: { status: 200 },
-    samples,
-  });
-}
 
 // A job's id is another thing than the event's, which may hold what no header can.
 function jobIdOf(eventId: string): string {

@@ -1,13 +1,14 @@
-import { MillraceError, type SourceDefinition, type SourceOptions } from "@millrace/core";
+import { z } from "zod";
 import { echo } from "./answers.ts";
-import { defineProvider, noChallenge } from "./define-provider.ts";
+import { defineProviderWith, noChallenge } from "./define-provider.ts";
 import { digest, joined, type Locator, locate } from "./identity/locations.ts";
 import { metaUpdates } from "./identity/meta-updates.ts";
 import samples from "./samples/meta.json" with { type: "json" };
 import { isSameText } from "./signature/algorithm-of.ts";
 import { signature } from "./signature/signature.ts";
 
-export interface MetaOptions<Type extends string = string> extends SourceOptions<Type> {
+export interface MetaOptions {
+  /** The token that a new URL is asked for, of at least 8 characters. */
   readonly verifyToken: string;
 }
 
@@ -23,21 +24,11 @@ export interface MetaOptions<Type extends string = string> extends SourceOptions
  *
  * Source: https://developers.facebook.com/docs/graph-api/webhooks/getting-started/; WhatsApp
  * documents up to 3 MB.
- *
- * @throws `invalid_config` for a `verifyToken` that is too short.
  */
-export function meta<Type extends string = string>(
-  options: MetaOptions<Type>,
-): SourceDefinition<NoInfer<Type>, never> {
-  const { verifyToken, ...policy } = options;
-  if (typeof verifyToken !== "string" || verifyToken.length < 8) {
-    throw new MillraceError(
-      "invalid_config",
-      "Cannot use meta({ verifyToken }): it must be text of at least 8 characters",
-    );
-  }
-  return defineProvider({
-    name: "meta",
+export const meta = defineProviderWith<MetaOptions>(
+  "meta",
+  z.strictObject({ verifyToken: z.string().min(8, "must be text of at least 8 characters") }),
+  ({ verifyToken }) => ({
     verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
     each: metaUpdates,
     id: [
@@ -61,8 +52,8 @@ export function meta<Type extends string = string>(
     },
     answer: { status: 200 },
     samples,
-  })(policy);
-}
+  }),
+);
 
 const OBJECT = locate("json:object");
 

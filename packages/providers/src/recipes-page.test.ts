@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { hmacOptionsSchema } from "./hmac-options.ts";
+import { hmacOptionsSchema } from "./hmac.ts";
 
 const page = readFileSync(new URL("../../../docs/recipes.md", import.meta.url), "utf8");
 

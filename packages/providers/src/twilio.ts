@@ -1,14 +1,9 @@
-import type { SourceDefinition, SourceOptions } from "@millrace/core";
-import { defineProvider } from "./define-provider.ts";
+import { z } from "zod";
+import { defineProviderWith } from "./define-provider.ts";
 import { digest } from "./identity/locations.ts";
 import samples from "./samples/twilio.json" with { type: "json" };
 import { signature } from "./signature/signature.ts";
-import { readSignedUrl, urlFormMessage } from "./signature/signed-url.ts";
-
-export interface TwilioOptions<Type extends string = string> extends SourceOptions<Type> {
-  /** The URL that Twilio calls, which it signs, without its query, taken from each delivery. */
-  readonly url: string;
-}
+import { signedUrl, urlFormMessage, type UrlOptions } from "./signature/signed-url.ts";
 
 /** No instruction: Twilio does nothing further with a message or a call. */
 const EMPTY_TWIML = {
@@ -26,22 +21,20 @@ const EMPTY_TWIML = {
  * `recording.completed`.
  *
  * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
- *
- * @throws `invalid_config` for a `url` that is not one.
  */
-export function twilio<Type extends string = string>(
-  options: TwilioOptions<Type>,
-): SourceDefinition<NoInfer<Type>, never> {
-  const { url, ...policy } = options;
-  return defineProvider({
-    name: "twilio",
+export const twilio = defineProviderWith<UrlOptions>(
+  "twilio",
+  z.strictObject({
+    url: signedUrl.regex(/^[^?]*$/, "must have no query: that is taken from each delivery"),
+  }),
+  ({ url }) => ({
     idPrefix: "uuid",
     verify: signature({
       header: "x-twilio-signature",
       algorithm: "sha1",
       encoding: "base64",
       message: urlFormMessage,
-      url: readSignedUrl("twilio", url, { query: false }),
+      url,
     }),
     id: ["header:i-twilio-idempotency-token", digest()],
     type: [
@@ -57,5 +50,5 @@ export function twilio<Type extends string = string>(
     sampleHeaders: () => ({
       "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
     }),
-  })(policy);
-}
+  }),
+);

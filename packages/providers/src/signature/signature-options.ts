@@ -2,7 +2,12 @@ import { MillraceError, plainWords } from "@millrace/core";
 import { z } from "zod";
 import { KEY_ENCODINGS, type KeyEncoding } from "./prepare-secrets.ts";
 import type { MessageMaker } from "./signature-algorithm.ts";
-import { isIdUnbounded, isMessageTemplate, TIMESTAMP_UNITS } from "./signed-message.ts";
+import {
+  isIdUnbounded,
+  isMessageTemplate,
+  TIMESTAMP_UNITS,
+  type TimestampUnit,
+} from "./signed-message.ts";
 
 export const headerName = z
   .string()
@@ -20,17 +25,18 @@ export interface SignatureOptions {
    * with the sender's public key; `standard` is Standard Webhooks, HMAC-SHA256 or Ed25519 by the
    * secret's prefix; `token` is the secret itself, which covers nothing of a delivery.
    */
-  algorithm?: "sha256" | "sha1" | "sha512" | "ed25519" | "p256" | "rsa" | "standard" | "token";
+  algorithm?:
+    "sha256" | "sha1" | "sha512" | "ed25519" | "p256" | "rsa" | "standard" | "token" | undefined;
   /** Encoding of the signature in the header. Default: `hex`; of a token, none. */
-  encoding?: "hex" | "base64" | "base64url";
+  encoding?: "hex" | "base64" | "base64url" | undefined;
   /**
    * Encoding of an HMAC's secret: `utf8` (default) uses its text as the key, `hex` and `base64`
    * decode it. Of a list, each reading that fits the secret verifies. `base64` accepts a `whsec_`
    * prefix, and in a list requires it.
    */
-  key?: KeyEncoding | KeyEncoding[];
+  key?: KeyEncoding | KeyEncoding[] | undefined;
   /** Text before the signature in its header, such as `sha256=`. */
-  prefix?: string;
+  prefix?: string | undefined;
   /** Names of the signature and of the time among pairs: `t=<time>,v1=<signature>`. */
   pairs?: { separator: "," | ";"; signature: string; time?: string };
   /** Version of the signatures in a list with spaces between: `v1,<signature> v1,<signature>`. */
@@ -43,7 +49,13 @@ export interface SignatureOptions {
   /** The URL that the sender calls and signs, as it is registered there. */
   url?: string;
   /** Location and unit of the signed time; without a location, it stands among the pairs. */
-  time?: { header?: string; json?: string; unit?: "s" | "ms" | "rfc3339" };
+  time?:
+    | {
+        header?: string | undefined;
+        json?: string | undefined;
+        unit?: TimestampUnit | undefined;
+      }
+    | undefined;
   /** Milliseconds that the signed time may be off, both ways. Default: 300,000. */
   toleranceMs?: number;
 }
@@ -84,7 +96,10 @@ const schema = z
     const issue = (path: string, text: string) =>
       context.addIssue({ code: "custom", path: [path], message: text });
     if (typeof message === "string") {
-      for (const problem of problemsOfMessage(message, time)) issue(problem.path, problem.text);
+      const template = message.replace(HEADER_PLACE, "{id}").replace("{url}", "url");
+      for (const { path, text } of problemsOfMessage(template, time, "{header:<name>}")) {
+        issue(path, text);
+      }
     }
     if (String(message).includes("{url}") && url === undefined) {
       issue("url", "must say what {url} of message is");
@@ -95,24 +110,25 @@ const schema = z
     }
   });
 
-/** The problems of a template. */
-function problemsOfMessage(message: string, time: z.output<typeof schema>["time"]) {
-  const problems: { path: string; text: string }[] = [];
-  const template = message.replace(HEADER_PLACE, "{id}").replace("{url}", "url");
+/** The problems of a template of `{body}`, `{ts}`, and `{id}`, for which the user wrote `name`. */
+export function problemsOfMessage(
+  template: string,
+  time: SignatureOptions["time"],
+  name: string,
+): readonly { readonly path: "message" | "time"; readonly text: string }[] {
+  const problems: { path: "message" | "time"; text: string }[] = [];
+  const refuse = (path: "message" | "time", text: string) => problems.push({ path, text });
   if (!isMessageTemplate(template)) {
-    const text = "must hold {body}, and {ts} or one {header:<name>} at most once, in plain ASCII";
-    problems.push({ path: "message", text });
+    refuse("message", `must hold {body}, and {ts} or ${name} at most once, in plain ASCII`);
   }
-  if (message.includes("{ts}") && time === undefined) {
-    problems.push({ path: "time", text: "must say where {ts} of message is" });
+  if (template.includes("{ts}") && time === undefined) {
+    refuse("time", "must name the header that {ts} in message stands for");
   }
-  if (time !== undefined && time.json === undefined && !message.includes("{ts}")) {
-    const text = "must hold {ts}: a time that is not signed can be written by anyone";
-    problems.push({ path: "message", text });
+  if (time !== undefined && time.json === undefined && !template.includes("{ts}")) {
+    refuse("message", "must hold {ts}: a time that is not signed can be written by anyone");
   }
   if (isIdUnbounded(template, time?.unit)) {
-    const text = "must separate a header from what is next to it, or its end can be moved";
-    problems.push({ path: "message", text });
+    refuse("message", `must separate ${name} from the text next to it, or its end can be moved`);
   }
   return problems;
 }

@@ -1,27 +1,26 @@
-import { MillraceError, readForm, type FormField } from "@millrace/core";
+import { readForm, type FormField } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
 import type { Message, MessageMaker } from "./signature-algorithm.ts";
+
+/** Options of a sender that signs the URL that it calls. */
+export interface UrlOptions {
+  /** The URL exactly as it is registered at the sender. */
+  readonly url: string;
+}
 
 /**
  * The address at which a sender reaches a source, for senders that sign it. It is configured:
  * behind a proxy `Host` and `X-Forwarded-*` are not what the sender saw, and anyone can write
- * them.
- * @throws `invalid_config` when it is no absolute http or https URL
+ * them. Braces would be placeholders of a template; a browser writes them %7B and %7D.
  */
-export function readSignedUrl(provider: string, url: unknown, rule: { query: boolean }): string {
-  const refuse = (why: string) =>
-    new MillraceError("invalid_config", `Cannot use ${provider}({ url }): it ${why}`);
-  // Braces would be placeholders of a template; a browser writes them %7B and %7D.
-  if (typeof url !== "string" || !/^https?:\/\/[\x21-\x7e]+$/.test(url) || /[{}]/.test(url)) {
-    throw refuse("must be the whole URL that is registered there, from https:// on");
-  }
-  if (!URL.canParse(url)) throw refuse("is not a URL");
-  if (url.includes("#")) throw refuse("must have no fragment: it is never sent");
-  if (!rule.query && url.includes("?")) {
-    throw refuse("must have no query: that is taken from each delivery");
-  }
-  return url;
-}
+export const signedUrl = z
+  .string()
+  .regex(
+    /^https?:\/\/[^#{}\s\x7f-\uffff]+$/,
+    "must be the whole URL that is registered there, from https:// on, without a fragment",
+  )
+  .refine((url) => URL.canParse(url), "must be a URL");
 
 const DEFAULT_PORTS = { http: ":80", https: ":443" } as const;
 

@@ -1,7 +1,7 @@
 import { parseConfig } from "@millrace/core";
 import { expect, expectTypeOf, test } from "vitest";
 import type { z } from "zod";
-import type { HmacOptions, hmacOptionsSchema } from "./hmac-options.ts";
+import type { HmacOptions, hmacOptionsSchema } from "./hmac.ts";
 import { hmac } from "./index.ts";
 import { deliveryOf, NOW_MS, signedDelivery, verdict } from "./testing/sign-delivery.ts";
 
