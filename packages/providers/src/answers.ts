@@ -37,3 +37,8 @@ export function echo(challenge: string | undefined): AnswerParts | undefined {
 export function refuse(code: ErrorCode, message: string): Refusal {
   return { ok: false, code, message };
 }
+
+/** The refusal of a handshake without a challenge. */
+export function noChallenge(): Refusal {
+  return refuse("invalid_body", "Cannot answer the handshake: it holds no challenge");
+}

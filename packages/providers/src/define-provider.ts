@@ -14,7 +14,7 @@ import {
   type VerifierOptions,
 } from "@millrace/core";
 import type { z } from "zod";
-import { createAnswer, OK_ANSWERS, refuse, type AnswerParts } from "./answers.ts";
+import { createAnswer, OK_ANSWERS, type AnswerParts } from "./answers.ts";
 import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
 import { createIdentify, type Split } from "./identity/identify.ts";
 import { locate, type Location, placesOf } from "./identity/locations.ts";
@@ -100,6 +100,8 @@ export function defineProvider<const Type extends string = never, DataField exte
   return (options = {}) => ({ provider, options });
 }
 
+export type OptionParts<DataField extends string> = Omit<ProviderParts<never, DataField>, "name">;
+
 /**
  * The same for a sender whose sources have options of its own. Wrong ones never throw: the config
  * is refused with every problem at once.
@@ -107,7 +109,7 @@ export function defineProvider<const Type extends string = never, DataField exte
 export function defineProviderWith<Own extends object, DataField extends string = never>(
   name: string,
   schema: z.ZodType<Own>,
-  partsOf: (own: Own) => Omit<ProviderParts<never, DataField>, "name">,
+  partsOf: (own: Own) => OptionParts<DataField>,
 ): SourceFactory<never, DataField, Own> {
   return (...[options]) => {
     const policy: Record<string, unknown> = {};
@@ -241,9 +243,4 @@ function verificationOf(answer: ReturnType<AnswerChallenge>): Verification | und
 function noChallengeBy(method: string): Refusal {
   const reason = method === "POST" ? "header_missing" : "no_secret_matches";
   return badSignature(reason, "it is no challenge");
-}
-
-/** The refusal of a handshake without a challenge. */
-export function noChallenge(): Refusal {
-  return refuse("invalid_body", "Cannot answer the handshake: it holds no challenge");
 }

@@ -1,7 +1,7 @@
 /**
  * Providers: how each kind of sender signs, names and types its deliveries.
  *
- * A provider is a table of facts (`stripe.ts` is the shortest) on two things: a signature scheme
+ * A provider is a table of facts (`senders/`) on two things: a signature scheme
  * (`signature/`), which verifies the raw bytes in constant time against each live secret, and
  * `identify` (`identity/`), which finds event id and type where the provider documents them.
  *

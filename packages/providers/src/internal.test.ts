@@ -2,7 +2,7 @@ import { defineConfig, defineHandlers, parseConfig } from "@millrace/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { internal } from "./internal.ts";
-import { stripe } from "./stripe.ts";
+import { stripe } from "./senders.ts";
 
 test("emit takes what the schemas of the internal sources take", () => {
   const schemas = { receipt: z.object({ order: z.string() }) };

@@ -1,20 +1,10 @@
 /** Every kind of sender that has a provider. */
-export * from "./body-senders.ts";
-export * from "./discord.ts";
-export * from "./github.ts";
-export * from "./gitlab.ts";
 export { hmac, type HmacOptions } from "./hmac.ts";
-export * from "./hook-mesh.ts";
-export * from "./linear.ts";
-export * from "./meta.ts";
-export * from "./paddle.ts";
-export * from "./sendgrid.ts";
-export * from "./shopify.ts";
-export * from "./slack.ts";
-export * from "./square.ts";
-export * from "./standard-senders.ts";
-export * from "./stripe.ts";
-export * from "./svix.ts";
-export * from "./twilio.ts";
-export * from "./zoom.ts";
-export { standardWebhooks, type StandardWebhooksOptions } from "./standard-webhooks.ts";
+export * from "./senders/code.ts";
+export * from "./senders/discord.ts";
+export * from "./senders/messages.ts";
+export * from "./senders/meta.ts";
+export * from "./senders/payments.ts";
+export * from "./senders/shops.ts";
+export * from "./senders/standard.ts";
+export * from "./senders/work.ts";

@@ -22,6 +22,8 @@ export const signedUrl = z
   )
   .refine((url) => URL.canParse(url), "must be a URL");
 
+export const urlOptions = z.strictObject({ url: signedUrl });
+
 const DEFAULT_PORTS = { http: ":80", https: ":443" } as const;
 
 function urlsOfDelivery(base: string, requestUrl: string): readonly string[] {

@@ -1,10 +1,10 @@
 import type { DeliveryHead } from "@millrace/core";
-import { defineProvider } from "./define-provider.ts";
-import { textToHeader, type DeliveryReader, type Found } from "./identity/delivery-reader.ts";
-import { joined, locate, type Locator } from "./identity/locations.ts";
-import samples from "./samples/shopify.json" with { type: "json" };
-import { signature } from "./signature/signature.ts";
-import { SHOPIFY_TYPES } from "./types/shopify-types.ts";
+import { defineProvider } from "../define-provider.ts";
+import { textToHeader, type DeliveryReader, type Found } from "../identity/delivery-reader.ts";
+import { digest, joined, locate, type Locator } from "../identity/locations.ts";
+import samples from "../samples/shopify.json" with { type: "json" };
+import { signature } from "../signature/signature.ts";
+import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
 
 /**
  * Events of Shopify. One action at a shop fires several topics with one event id, so the identity
@@ -27,8 +27,7 @@ export const shopify = defineProvider({
   repeatsDays: 1,
   types: SHOPIFY_TYPES,
   keptHeaders: [
-    "content-type",
-    ...["shopify-action", "shopify-resource-id"],
+    ...["content-type", "shopify-action", "shopify-resource-id"],
     ...["topic", "shop-domain", "event-id", "webhook-id", "api-version", "triggered-at"].flatMap(
       (name) => [`x-shopify-${name}`, `shopify-${name}`],
     ),
@@ -60,3 +59,18 @@ function topicOf(reader: DeliveryReader): Found {
   if (typeof action === "string") return action;
   return topic.text.endsWith(`/${action.text}`) ? topic : { text: `${topic.text}/${action.text}` };
 }
+
+/**
+ * Events of WooCommerce. A delivery's id is shared by those of one second, so that the identity is
+ * the SHA-256 of the resource and of the topic. A new webhook is announced by an unsigned ping.
+ */
+export const woocommerce = defineProvider({
+  name: "woocommerce",
+  verify: signature({ header: "x-wc-webhook-signature", encoding: "base64" }),
+  id: digest("json:", "header:x-wc-webhook-topic", "header:x-wc-webhook-source"),
+  type: "header:x-wc-webhook-topic",
+  challenge: {
+    method: "POST",
+    answer: ({ read }) => (/^\d+$/.test(read("form:webhook_id") ?? "") ? {} : undefined),
+  },
+});

@@ -1,10 +1,10 @@
-import type { AnswerParts } from "./answers.ts";
-import { defineProvider } from "./define-provider.ts";
-import { digest } from "./identity/locations.ts";
-import type { DeliveryReader, Found } from "./identity/delivery-reader.ts";
-import samples from "./samples/discord.json" with { type: "json" };
-import { signature } from "./signature/signature.ts";
-import { LONG_TOLERANCE_MS } from "./signature/signed-message.ts";
+import type { AnswerParts } from "../answers.ts";
+import { defineProvider } from "../define-provider.ts";
+import { digest } from "../identity/locations.ts";
+import type { DeliveryReader, Found } from "../identity/delivery-reader.ts";
+import samples from "../samples/discord.json" with { type: "json" };
+import { signature } from "../signature/signature.ts";
+import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 
 const NO_CONTENT = { status: 204, type: "application/json" };
 
@@ -21,10 +21,8 @@ const INTERACTIONS: Readonly<Record<string, { readonly name: string; readonly bo
 };
 
 /**
- * Discord, its interactions and its webhook events: Ed25519, checked with the application's public
- * key. Both begin with a PING, which has an answer of its own in each. Identity: an interaction's
- * `id`, and the SHA-256 of a webhook event, which has none; type: the event's, or the interaction's
- * name (`APPLICATION_COMMAND`).
+ * Discord, its interactions and its webhook events, checked with the application's public key. Both
+ * begin with a PING, which has an answer of its own in each. A webhook event has no id.
  *
  * Source: Discord's pages on interactions (overview, receiving and responding) and on webhook
  * events.

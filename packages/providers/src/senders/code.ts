@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { defineProvider, defineProviderWith } from "../define-provider.ts";
+import { textToHeader } from "../identity/delivery-reader.ts";
+import { locate } from "../identity/locations.ts";
+import githubSamples from "../samples/github.json" with { type: "json" };
+import gitlabSamples from "../samples/gitlab.json" with { type: "json" };
+import linearSamples from "../samples/linear.json" with { type: "json" };
+import { signature, standardSignature } from "../signature/signature.ts";
+import { GITHUB_TYPES } from "../types/github-types.ts";
+
+const DELIVERY = locate("header:x-github-delivery");
+const OF_APP = locate("{header:x-github-delivery}.{header:x-github-hook-installation-target-id}");
+
+/**
+ * Events of GitHub. Id and type stand in headers that the signature does not cover. The old SHA-1
+ * header is not looked at. Two apps at one address get one delivery id for one event, with bodies
+ * of their own, so the app's id stands behind it.
+ *
+ * Source: https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries; payloads
+ * are capped at 25 MB (https://docs.github.com/webhooks/webhook-events-and-payloads).
+ */
+export const github = defineProvider({
+  name: "github",
+  idPrefix: "uuid",
+  verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
+  id(reader) {
+    const target = reader.delivery.headers["x-github-hook-installation-target-type"];
+    return target === "integration" ? OF_APP(reader) : DELIVERY(reader);
+  },
+  type: "header:x-github-event",
+  repeatsDays: 3,
+  types: GITHUB_TYPES,
+  keptHeaders: [
+    ...["content-type", "x-github-delivery", "x-github-event", "x-github-hook-id"],
+    ...["x-github-hook-installation-target-id", "x-github-hook-installation-target-type"],
+  ],
+  samples: githubSamples,
+  sampleHeaders: ({ eventId }) => ({ "x-github-delivery": textToHeader(eventId) }),
+});
+
+export interface GitlabOptions {
+  /**
+   * The kind of the secret: the webhook's signing token (`signature`, the default), or the older
+   * secret token (`token`), which covers nothing of a delivery.
+   */
+  readonly auth?: "signature" | "token" | undefined;
+}
+
+/**
+ * Events of GitLab, signed as Standard Webhooks has it; a sender with both kinds of token is held
+ * to the signature. With `auth: "token"` the identity is `Idempotency-Key`, which a retry keeps, or
+ * in versions without it the delivery's UUID.
+ *
+ * Source: GitLab's pages on webhooks, and app/services/web_hook_service.rb.
+ */
+export const gitlab = defineProviderWith<GitlabOptions>(
+  "gitlab",
+  z.strictObject({ auth: z.enum(["signature", "token"]).optional() }),
+  ({ auth = "signature" }) => ({
+    ...(auth === "signature"
+      ? { verify: standardSignature(), id: "header:webhook-id", idIsSigned: true }
+      : {
+          verify: signature({ header: "x-gitlab-token", algorithm: "token" }),
+          id: ["header:idempotency-key", "header:x-gitlab-webhook-uuid"],
+        }),
+    idPrefix: "uuid",
+    type: ["json:object_kind", "json:event_name"],
+    typeIsOptional: true,
+    keptHeaders: [
+      ...["content-type", "idempotency-key", "webhook-id", "webhook-timestamp"],
+      ...["event", "event-uuid", "instance", "webhook-uuid"].map((name) => `x-gitlab-${name}`),
+    ],
+    samples: gitlabSamples,
+    sampleHeaders: ({ eventId }) => ({ "idempotency-key": textToHeader(eventId) }),
+  }),
+);
+
+/**
+ * Events of Linear. The signed time is `webhookTimestamp` in the body; the header of that name is
+ * signed by nobody.
+ *
+ * Source: https://linear.app/developers/webhooks and @linear/sdk's webhooks client (60 seconds, 5
+ * MiB).
+ */
+export const linear = defineProvider({
+  name: "linear",
+  idPrefix: "uuid",
+  verify: signature({
+    header: "linear-signature",
+    time: { json: "webhookTimestamp", unit: "ms" },
+    toleranceMs: 60_000,
+  }),
+  id: "header:linear-delivery",
+  type: ["{json:type}.{json:action}", "json:type"],
+  attemptFields: ["webhookTimestamp"],
+  repeatsDays: 1,
+  dataField: "data",
+  bodyBytesMax: 5 * 1024 * 1024,
+  keptHeaders: ["content-type", "linear-delivery", "linear-event"],
+  answer: { status: 200 },
+  samples: linearSamples,
+  sampleHeaders: ({ type }) => ({ "linear-event": type.split(".")[0] ?? type }),
+});

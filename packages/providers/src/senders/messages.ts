@@ -1,0 +1,177 @@
+import { z } from "zod";
+import { echo, noChallenge } from "../answers.ts";
+import { defineProvider, defineProviderWith, type AnswerChallenge } from "../define-provider.ts";
+import { digest } from "../identity/locations.ts";
+import sendgridSamples from "../samples/sendgrid.json" with { type: "json" };
+import slackSamples from "../samples/slack.json" with { type: "json" };
+import twilioSamples from "../samples/twilio.json" with { type: "json" };
+import zoomSamples from "../samples/zoom.json" with { type: "json" };
+import { signature } from "../signature/signature.ts";
+import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
+import { signedUrl, urlFormMessage, type UrlOptions } from "../signature/signed-url.ts";
+
+/** Events of LINE's Messaging API, in lists. */
+export const line = defineProvider({
+  name: "line",
+  verify: signature({ header: "x-line-signature", encoding: "base64" }),
+  each: "events",
+  id: "json:webhookEventId",
+  type: "json:type",
+  idIsSigned: true,
+  attemptFields: ["deliveryContext"],
+  answer: { status: 200 },
+});
+
+/**
+ * Twilio SendGrid's Event Webhook: ECDSA, checked with the verification key that its settings show.
+ *
+ * Source:
+ * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+ * and @sendgrid/eventwebhook.
+ */
+export const sendgrid = defineProvider({
+  name: "sendgrid",
+  verify: signature({
+    header: "x-twilio-email-event-webhook-signature",
+    algorithm: "p256",
+    message: "{ts}{body}",
+    time: { header: "x-twilio-email-event-webhook-timestamp" },
+    toleranceMs: LONG_TOLERANCE_MS,
+  }),
+  each: "json:",
+  id: ["json:sg_event_id", digest("json:")],
+  type: "json:event",
+  typeIsOptional: true,
+  idIsSigned: true,
+  repeatsDays: 1,
+  samples: sendgridSamples,
+});
+
+/**
+ * Events of Slack's Events API. Slash commands and interactivity are forms without an event id, and
+ * are not taken.
+ *
+ * Source: https://api.slack.com/authentication/verifying-requests-from-slack and
+ * https://api.slack.com/events/url_verification.
+ */
+export const slack = defineProvider({
+  name: "slack",
+  idPrefix: "Ev",
+  verify: signature({
+    header: "x-slack-signature",
+    prefix: "v0=",
+    message: "v0:{ts}:{body}",
+    time: { header: "x-slack-request-timestamp" },
+  }),
+  // The one event without an id is `app_rate_limited`, which names its minute.
+  id: ["json:event_id", digest("json:minute_rate_limited", "json:team_id", "json:api_app_id")],
+  type: ["json:event.type", "json:type"],
+  idIsSigned: true,
+  repeatsDays: 1,
+  dataField: "event",
+  keptHeaders: ["content-type", "x-slack-retry-num", "x-slack-retry-reason"],
+  handshake: ({ read }) =>
+    read("json:type") === "url_verification"
+      ? (echo(read("json:challenge")) ?? noChallenge())
+      : undefined,
+  answer: { status: 200 },
+  samples: slackSamples,
+});
+
+/** Updates of Telegram's Bot API, with a token that covers nothing of a delivery. */
+export const telegram = defineProvider({
+  name: "telegram",
+  verify: signature({ header: "x-telegram-bot-api-secret-token", algorithm: "token" }),
+  id: "json:update_id",
+  type: (reader) => {
+    const kind = reader.jsonNames([]).find((name) => name !== "update_id");
+    return kind === undefined ? "missing" : { text: kind };
+  },
+});
+
+/**
+ * Events of Twilio: HMAC-SHA1 with the auth token over the URL and the fields of the form; no time
+ * is signed. Answered with empty TwiML: it is for reports (messages, status callbacks), not for
+ * calls that wait for instructions. Type: `EventType`, else what a status is of and the status:
+ * `message.delivered`.
+ *
+ * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
+ */
+export const twilio = defineProviderWith<UrlOptions>(
+  "twilio",
+  z.strictObject({
+    url: signedUrl.regex(/^[^?]*$/, "must have no query: that is taken from each delivery"),
+  }),
+  ({ url }) => ({
+    idPrefix: "uuid",
+    verify: signature({
+      ...{ header: "x-twilio-signature", algorithm: "sha1", encoding: "base64" },
+      message: urlFormMessage,
+      url,
+    }),
+    id: ["header:i-twilio-idempotency-token", digest()],
+    type: [
+      "form:EventType",
+      "recording.{form:RecordingStatus}",
+      "message.{form:MessageStatus}",
+      "call.{form:CallStatus}",
+      "message.{form:SmsStatus}",
+    ],
+    typeIsOptional: true,
+    answer: {
+      type: "text/xml; charset=utf-8",
+      body: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>',
+    },
+    samples: twilioSamples,
+    sampleHeaders: () => ({
+      "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
+    }),
+  }),
+);
+
+/** Events of Twitch's EventSub. The challenge of a new subscription is signed like an event. */
+export const twitch = defineProvider({
+  name: "twitch",
+  verify: signature({
+    ...{ header: "twitch-eventsub-message-signature", prefix: "sha256=" },
+    message: "{header:twitch-eventsub-message-id}{ts}{body}",
+    time: { header: "twitch-eventsub-message-timestamp", unit: "rfc3339" },
+    toleranceMs: 600_000,
+  }),
+  id: "header:twitch-eventsub-message-id",
+  type: "json:subscription.type",
+  idIsSigned: true,
+  handshake: ({ read }) => echo(read("json:challenge")),
+});
+
+/**
+ * Events of Zoom, which have no id. A URL is asked to prove that it has the secret token
+ * (`endpoint.url_validation`), signed like every event.
+ *
+ * Source: Zoom's pages on webhooks, and its webhook-sample.
+ */
+export const zoom = defineProvider({
+  name: "zoom",
+  verify: signature({
+    header: "x-zm-signature",
+    prefix: "v0=",
+    message: "v0:{ts}:{body}",
+    time: { header: "x-zm-request-timestamp" },
+    toleranceMs: LONG_TOLERANCE_MS,
+  }),
+  id: digest("json:payload", "json:event", "json:event_ts"),
+  type: "json:event",
+  idIsSigned: true,
+  dataField: "payload",
+  keptHeaders: ["content-type", "x-zm-trackingid"],
+  handshake: proveToken,
+  answer: { status: 200 },
+  samples: zoomSamples,
+});
+
+function proveToken(...[{ read }, prove]: Parameters<AnswerChallenge>) {
+  if (read("json:event") !== "endpoint.url_validation") return undefined;
+  const plainToken = read("json:payload.plainToken") ?? "";
+  const encryptedToken = prove(plainToken);
+  return encryptedToken === undefined ? undefined : { body: { plainToken, encryptedToken } };
+}

@@ -1,0 +1,107 @@
+import { defineProvider, defineProviderWith } from "../define-provider.ts";
+import paddleSamples from "../samples/paddle.json" with { type: "json" };
+import squareSamples from "../samples/square.json" with { type: "json" };
+import stripeSamples from "../samples/stripe.json" with { type: "json" };
+import { signature } from "../signature/signature.ts";
+import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
+import { PADDLE_TYPES } from "../types/paddle-types.ts";
+import { STRIPE_TYPES } from "../types/stripe-types.ts";
+
+/** Events of Coinbase Commerce. `id` of the body names a delivery, and `event.id` the event. */
+export const coinbaseCommerce = defineProvider({
+  name: "coinbase-commerce",
+  verify: signature({ header: "x-cc-webhook-signature" }),
+  id: "json:event.id",
+  type: "json:event.type",
+  idIsSigned: true,
+  attemptFields: ["attempt_number", "id", "scheduled_for"],
+  answer: { status: 200 },
+});
+
+/**
+ * Events of Paddle Billing. Of several `h1`, as they are sent while a secret is being changed, any
+ * will do; Paddle's own SDK looks at the last. The tolerance is its five seconds, here both ways:
+ * `toleranceMs` widens it where clocks are not that good.
+ *
+ * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's
+ * webhooks-validator.js.
+ */
+export const paddle = defineProvider({
+  name: "paddle",
+  verify: signature({
+    header: "paddle-signature",
+    pairs: { separator: ";", signature: "h1", time: "ts" },
+    message: "{ts}:{body}",
+    time: {},
+    toleranceMs: 5_000,
+  }),
+  id: "json:event_id",
+  type: "json:event_type",
+  idIsSigned: true,
+  attemptFields: ["notification_id"],
+  repeatsDays: 3,
+  secretPrefix: "pdl_ntfset_",
+  types: PADDLE_TYPES,
+  dataField: "data",
+  answer: { status: 200 },
+  samples: paddleSamples,
+});
+
+/** Events of Razorpay. The id stands in a header that the signature does not cover. */
+export const razorpay = defineProvider({
+  name: "razorpay",
+  verify: signature({ header: "x-razorpay-signature" }),
+  id: "header:x-razorpay-event-id",
+  type: "json:event",
+});
+
+/**
+ * Events of Square, signed with the registered URL. The signature key is text. The older
+ * `x-square-signature` is not looked at.
+ *
+ * Source: square's wrapper/WebhooksHelper.js.
+ */
+export const square = defineProviderWith<UrlOptions, "data">("square", urlOptions, ({ url }) => ({
+  idPrefix: "uuid",
+  verify: signature({
+    header: "x-square-hmacsha256-signature",
+    encoding: "base64",
+    message: "{url}{body}",
+    url,
+  }),
+  id: "json:event_id",
+  type: "json:type",
+  idIsSigned: true,
+  repeatsDays: 3,
+  dataField: "data",
+  keptHeaders: [
+    ...["content-type", "square-environment", "square-subscription-id"],
+    ...["square-retry-number", "square-retry-reason"],
+  ],
+  samples: squareSamples,
+}));
+
+/**
+ * Events of Stripe: HMAC with the whole endpoint secret as text. Stripe's own SDK takes any time in
+ * the future; here the tolerance is both ways.
+ *
+ * Source: https://docs.stripe.com/webhooks and stripe-node's Webhooks.js.
+ */
+export const stripe = defineProvider({
+  name: "stripe",
+  verify: signature({
+    header: "stripe-signature",
+    pairs: { separator: ",", signature: "v1", time: "t" },
+    message: "{ts}.{body}",
+    time: {},
+  }),
+  id: "json:id",
+  type: "json:type",
+  idIsSigned: true,
+  repeatsDays: 3,
+  secretPrefix: "whsec_",
+  types: STRIPE_TYPES,
+  dataField: "data",
+  keptHeaders: [],
+  samples: stripeSamples,
+});

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { defineProvider, defineProviderWith, type OptionParts } from "../define-provider.ts";
+import type { Locator } from "../identity/locations.ts";
+import { digitsOf } from "../samples/define-samples.ts";
+import hookMeshSamples from "../samples/hook-mesh.json" with { type: "json" };
+import standardSamples from "../samples/standard-webhooks.json" with { type: "json" };
+import svixSamples from "../samples/svix.json" with { type: "json" };
+import { KEY_ENCODINGS, type KeyEncoding } from "../signature/prepare-secrets.ts";
+import { signature, standardSignature } from "../signature/signature.ts";
+
+export interface StandardWebhooksOptions {
+  /**
+   * Encoding of the secret: the standard's base64 with `whsec_` or `v1,whsec_` in front or without,
+   * or text (`utf8`). A public key (`whpk_...`) needs no setting. Default: `base64`.
+   */
+  readonly key?: KeyEncoding | undefined;
+}
+
+const keyOptions = z.strictObject({ key: z.enum(KEY_ENCODINGS).optional() });
+
+/**
+ * Events of a Standard Webhooks sender.
+ *
+ * Source: the Standard Webhooks specification, spec/standard-webhooks.md.
+ */
+export const standardWebhooks = defineProviderWith<StandardWebhooksOptions, "data">(
+  "standard-webhooks",
+  keyOptions,
+  ({ key }) => ({ ...standardParts({ key }), samples: standardSamples }),
+);
+
+const STANDARD = standardSignature();
+const SVIX = standardSignature("base64", "svix");
+
+/**
+ * Events of senders that deliver through Svix: Standard Webhooks with headers of its own, or with
+ * the standard's. The id is that of the form that was verified: the other's header may hold
+ * anything.
+ *
+ * Source: https://docs.svix.com/receiving/verifying-payloads/how-manual.
+ */
+export const svix = defineProvider({
+  ...standardParts({ prefix: "svix" }),
+  name: "svix",
+  verify: [SVIX, STANDARD],
+  id: (reader) => reader.header(SVIX.isPresent(reader.delivery) ? "svix-id" : "webhook-id"),
+  type: ["json:type", "json:event_type"],
+  repeatsDays: 5,
+  secretPrefix: "whsec_",
+  keptHeaders: ["content-type", "svix-id", "svix-timestamp", "webhook-id", "webhook-timestamp"],
+  samples: svixSamples,
+});
+
+export interface HookMeshOptions {
+  /**
+   * The way from the secret to a key. Hook Mesh's pages show both a `whsec_` secret and 64
+   * hexadecimal digits and do not say which bytes sign; unset, each reading that fits the secret
+   * verifies.
+   */
+  readonly key?: KeyEncoding | undefined;
+}
+
+/**
+ * Events of Hook Mesh, in both of its documented forms: as Standard Webhooks has it, and
+ * `x-hookmesh-signature` over the body. The second has no signed time; the `timestamp` in its body
+ * is when the event happened, which a retry two days later keeps, so it is not held against the
+ * clock.
+ *
+ * Source: Hook Mesh's pages on webhook signatures and on idempotency.
+ */
+export const hookMesh = defineProviderWith<HookMeshOptions, "payload">(
+  "hook-mesh",
+  keyOptions,
+  ({ key = ANY_KEY }) => {
+    const standard = standardSignature(key);
+    const ofBody = signature({ header: "x-hookmesh-signature", key });
+    // In the form that signs the body alone anyone could add the header.
+    const signedId: Locator = (reader) =>
+      standard.isPresent(reader.delivery) || !ofBody.isPresent(reader.delivery)
+        ? reader.header("webhook-id")
+        : "missing";
+    const sign: typeof standard.sign = (request) =>
+      standard.sign({ ...request, eventId: jobIdOf(request.eventId) });
+    return {
+      ...standardParts({}),
+      idPrefix: "evt_",
+      verify: [{ ...standard, sign }, ofBody],
+      // The body must be JSON: `<id>.<time>.<body>` of one form would be a body in the other.
+      id: ["json:event_id", signedId],
+      type: "json:event_type",
+      repeatsDays: 2,
+      dataField: "payload",
+      answer: { status: 200 },
+      samples: hookMeshSamples,
+    };
+  },
+);
+
+const ANY_KEY: KeyEncoding[] = ["base64", "utf8", "hex"];
+
+// A job's id is another thing than the event's, which may hold what no header can.
+function jobIdOf(eventId: string): string {
+  return /^[A-Za-z0-9_-]{1,128}$/.test(eventId) ? eventId : `job_${digitsOf(eventId, "job", 16)}`;
+}
+
+// Senders that sign as Standard Webhooks has it, each with the form of its secret.
+
+/** Events of the Claude API (`whsec_`). */
+export const anthropic = alias("anthropic");
+
+/** Events of BigCommerce: the key is the text of the API account's client secret. */
+export const bigcommerce = alias("bigcommerce", { key: "utf8", type: "json:scope" });
+
+/** Events of Clerk, by Svix (`whsec_`). */
+export const clerk = alias("clerk", { prefix: "svix" });
+
+/** Events of Liveblocks (`whsec_`). */
+export const liveblocks = alias("liveblocks");
+
+/** Events of OpenAI: a secret without `whsec_` is its text, as in OpenAI's SDK. */
+export const openai = alias("openai", { key: ["base64", "utf8"] });
+
+/** Events of Polar: the key is the whole secret as text. */
+export const polar = alias("polar", { key: "utf8" });
+
+/** Events of Resend, by Svix (`whsec_`). */
+export const resend = alias("resend", { prefix: "svix" });
+
+interface Differences {
+  readonly key?: KeyEncoding | KeyEncoding[] | undefined;
+  readonly prefix?: string;
+  readonly type?: string;
+}
+
+function alias(name: string, differences: Differences = {}) {
+  return defineProvider({ name, ...standardParts(differences) });
+}
+
+function standardParts({
+  key,
+  prefix = "webhook",
+  type = "json:type",
+}: Differences): OptionParts<"data"> {
+  return {
+    idPrefix: "msg_",
+    verify: standardSignature(key, prefix),
+    id: `header:${prefix}-id`,
+    type,
+    typeIsOptional: true,
+    idIsSigned: true,
+    repeatsDays: 3,
+    dataField: "data",
+    keptHeaders: ["content-type", `${prefix}-id`, `${prefix}-timestamp`],
+    ...(type === "json:type" && { samples: standardSamples }),
+  };
+}
