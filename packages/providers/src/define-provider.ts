@@ -5,7 +5,6 @@ import {
   type Delivery,
   type Provider,
   type Refusal,
-  type SampleRequest,
   type SignRequest,
   type SourceDefinition,
   type SourceOptions,
@@ -16,8 +15,8 @@ import {
 import type { z } from "zod";
 import { createAnswer, OK_ANSWERS, type AnswerParts } from "./answers.ts";
 import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
-import { createIdentify, type Split } from "./identity/identify.ts";
-import { locate, type Location, placesOf } from "./identity/locations.ts";
+import { createIdentify, type IdentityParts } from "./identity/identify.ts";
+import { type Location, placesOf } from "./identity/locations.ts";
 import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
 import { firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
 import { badSignature } from "./signature/signed-message.ts";
@@ -29,23 +28,20 @@ export type AnswerChallenge = (
   prove: Prove,
 ) => AnswerParts | Refusal | undefined;
 
+/** The facts of a provider that are handed on as they are. */
+type Facts<DataField extends string> = Pick<
+  Provider<DataField>,
+  "name" | "attemptFields" | "dataField" | "idPrefix" | "inflate" | "repeatsDays" | "secretPrefix"
+> &
+  Partial<Pick<Provider, "bodyBytesMax" | "keptHeaders">>;
+
 /** A kind of sender: how it signs, names, and types its events. */
-export interface ProviderParts<Type extends string = never, DataField extends string = never> {
-  /** Kebab-case: `acme-pay`. */
-  readonly name: string;
+export interface ProviderParts<Type extends string = never, DataField extends string = never>
+  extends Facts<DataField>, IdentityParts {
   /** `signature({...})`, several of which the first with its header counts, or a function. */
   readonly verify: Scheme | readonly [Scheme, ...Scheme[]] | VerifyFunction;
-  readonly id: Location;
-  /** Default: `unknown`. */
-  readonly type?: Location;
-  /** True where a delivery without a type is an event too, of the type `unknown`. */
-  readonly typeIsOptional?: boolean;
   /** True when the signature covers the id. Default: false, which costs a digest of each body. */
   readonly idIsSigned?: boolean;
-  /** Path of the list whose items are events (`json:` for the body), or a function that splits. */
-  readonly each?: string | Split;
-  /** Location of the events' JSON: `form:payload`, or `base64:json:message.data`. */
-  readonly body?: string;
   /** The answer to a verified delivery that is no event. */
   readonly handshake?: AnswerChallenge;
   /** The answer to requests that nobody signs. They never carry an event. */
@@ -53,21 +49,8 @@ export interface ProviderParts<Type extends string = never, DataField extends st
     readonly method: "GET" | "HEAD" | "OPTIONS" | "POST";
     readonly answer: AnswerChallenge;
   };
-  /** The answer to events: `{ status: 200 }`. Default: 202 for new events, 200 for known ones. */
-  readonly answer?: AnswerParts | ((request: ProviderRequest) => AnswerParts);
-  /** Takes bodies in gzip. The signature covers the bytes that came (`raw`), or `inflated` ones. */
-  readonly inflate?: "raw" | "inflated";
   /** Event types, where the sender documents all of them. */
   readonly types?: readonly Type[];
-  /** Where the payload wraps the event's own data. */
-  readonly dataField?: DataField;
-  readonly keptHeaders?: readonly string[];
-  readonly bodyBytesMax?: number;
-  readonly repeatsDays?: number;
-  readonly attemptFields?: readonly string[] | undefined;
-  readonly secretPrefix?: string;
-  /** The text that ids begin with in samples, or `uuid`. */
-  readonly idPrefix?: string;
   /** Realistic bodies. Default: a body with id and type in their locations. */
   readonly samples?: Readonly<Record<string, unknown>>;
   /** Headers of a sample that do not follow from the locations. */
@@ -132,60 +115,38 @@ const REFUSED = { verify: () => false as const, id: "json:id" };
 function createProvider<DataField extends string>(
   parts: ProviderParts<string, DataField>,
 ): Provider<DataField> {
-  const { name, verify, id, type, answer, challenge, idIsSigned = false, secretPrefix } = parts;
-  const scheme =
-    typeof verify === "function" ? functionScheme(verify, parts.sign) : schemeOf(verify);
+  const { name, verify, id, type, answer, challenge, sampleHeaders, sign } = parts;
+  const { idIsSigned = false, secretPrefix = "" } = parts;
+  const scheme = typeof verify === "function" ? functionScheme(verify, sign) : schemeOf(verify);
+  const samples = createSamples(parts);
   if (idIsSigned && !scheme.coversBody) {
     throw new MillraceError(
       "invalid_config",
       `Cannot define "${name}": idIsSigned needs a signature, and a token covers nothing`,
     );
   }
-  const samples = createSamples(parts);
-  const optional = <Key extends keyof ProviderParts>(...keys: readonly Key[]) =>
-    Object.fromEntries(
-      keys.flatMap((key) => (parts[key] === undefined ? [] : [[key, parts[key]]])),
-    );
   return {
-    name,
+    bodyBytesMax: BODY_BYTES_MAX,
+    keptHeaders: ["content-type", ...headersOf(id), ...headersOf(type)],
+    ...parts,
     methods: challenge === undefined ? ["POST"] : [...new Set(["POST", challenge.method])],
-    bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
-    keptHeaders: parts.keptHeaders ?? ["content-type", ...headersOf(id), ...headersOf(type)],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),
     ...(scheme.signedUrl !== undefined && { signedUrl: scheme.signedUrl }),
-    ...optional(
-      "repeatsDays",
-      "attemptFields",
-      "idPrefix",
-      "secretPrefix",
-      "types",
-      "dataField",
-      "inflate",
-    ),
     ...(answer !== undefined && typeof answer !== "function" && { answers: answersOf(answer) }),
     createVerifier: (secrets, options) => createVerifier(parts, scheme, secrets, options),
-    identify: createIdentify({
-      id: locate(id),
-      type: locate(type ?? (() => "missing")),
-      typeIsOptional: type === undefined || parts.typeIsOptional === true,
-      each: parts.each,
-      body: parts.body,
-      ...(typeof answer === "function" && {
-        answer: (delivery: Delivery) => createAnswer(answer(createRequest(delivery))),
-      }),
-    }),
+    identify: createIdentify(parts),
     generateSecret() {
       const secret = scheme.generateSecret();
-      return secret.startsWith(secretPrefix ?? "") ? secret : `${secretPrefix}${secret}`;
+      return secret.startsWith(secretPrefix) ? secret : `${secretPrefix}${secret}`;
     },
     sampleTypes: samples.sampleTypes,
-    sample: (request: SampleRequest) => samples.sample(request),
+    sample: (request) => samples.sample(request),
     sign: (request) => ({
       "content-type": "application/json",
       ...locatedHeaders(id, request.eventId),
       ...locatedHeaders(type, request.type),
-      ...parts.sampleHeaders?.(request),
+      ...sampleHeaders?.(request),
       ...scheme.sign(request),
     }),
   };

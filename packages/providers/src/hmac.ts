@@ -106,6 +106,6 @@ export const hmac = defineProviderWith<HmacOptions>("hmac", hmacOptionsSchema, (
     ...(type !== undefined && { type }),
     typeIsOptional: true,
     idIsSigned: id.startsWith("json:") || message.includes("{id}"),
-    attemptFields,
+    ...(attemptFields && { attemptFields }),
   };
 });

@@ -1,16 +1,9 @@
 import { expect, test } from "vitest";
 import { deliveryOf } from "../testing/sign-delivery.ts";
 import { createIdentify } from "./identify.ts";
-import { locate } from "./locations.ts";
 
 const createFrom = (id: string, type: string, typeIsOptional: boolean) =>
-  createIdentify({
-    id: locate(id),
-    type: locate(type),
-    typeIsOptional,
-    each: undefined,
-    body: undefined,
-  });
+  createIdentify({ id, type, typeIsOptional });
 const fromBody = createFrom("json:id", "json:event.type", true);
 const fromHeader = createFrom("header:x-id", "header:x-type", false);
 

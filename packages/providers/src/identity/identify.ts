@@ -1,5 +1,4 @@
 import {
-  type Answer,
   type Delivery,
   type ErrorCode,
   EVENT_ID_BYTES_MAX,
@@ -11,35 +10,43 @@ import {
   jsonPieces,
 } from "@millrace/core";
 import { type Found, readDelivery } from "./delivery-reader.ts";
-import { locate, type Locator } from "./locations.ts";
-import { refuse } from "../answers.ts";
+import { locate, type Location } from "./locations.ts";
+import { createRequest, type ProviderRequest } from "./provider-request.ts";
+import { createAnswer, refuse, type AnswerParts } from "../answers.ts";
 
 const UNKNOWN_TYPE = "unknown";
 
 /** Cuts a delivery into the bodies of its events. */
 export type Split = (delivery: Delivery) => readonly Uint8Array[] | Refusal;
 
+/** Where a delivery's events, their ids, and their types are. */
 export interface IdentityParts {
-  readonly id: Locator;
-  readonly type: Locator;
-  readonly typeIsOptional: boolean;
-  readonly each: string | Split | undefined;
-  readonly body: string | undefined;
-  readonly answer?: (delivery: Delivery) => Answer;
+  readonly id: Location;
+  /** Default: `unknown`. */
+  readonly type?: Location;
+  /** True where a delivery without a type is an event too, of the type `unknown`. */
+  readonly typeIsOptional?: boolean;
+  /** Path of the list whose items are events (`json:` for the body), or a function that splits. */
+  readonly each?: string | Split;
+  /** Location of the events' JSON: `form:payload`, or `base64:json:message.data`. */
+  readonly body?: string;
+  /** The answer to events: `{ status: 200 }`. Default: 202 for new events, 200 for known ones. */
+  readonly answer?: AnswerParts | ((request: ProviderRequest) => AnswerParts);
 }
 
 type Identify = (delivery: Delivery) => Identification;
 
 export function createIdentify(parts: IdentityParts): Identify {
-  const { each, answer } = parts;
+  const { each, body, answer } = parts;
   const split = typeof each === "string" ? splitList(pathOf(each)) : each;
   const one = identifyOne(parts);
   const all = split === undefined ? one : identifyEach(split, one);
-  const inner = parts.body === undefined ? all : identifyInner(parts.body, all);
-  if (answer === undefined) return inner;
+  const inner = body === undefined ? all : identifyInner(body, all);
+  if (typeof answer !== "function") return inner;
   return (delivery) => {
     const found = inner(delivery);
-    return found.ok && found.kind === "events" ? { ...found, answer: answer(delivery) } : found;
+    if (!found.ok || found.kind !== "events") return found;
+    return { ...found, answer: createAnswer(answer(createRequest(delivery))) };
   };
 }
 
@@ -48,12 +55,14 @@ function pathOf(location: string): readonly string[] {
   return path === "" ? [] : path.split(".");
 }
 
-function identifyOne({ id, type, typeIsOptional }: IdentityParts): Identify {
+function identifyOne({ id, type, typeIsOptional = type === undefined }: IdentityParts): Identify {
+  const findId = locate(id);
+  const findType = locate(type ?? []);
   return (delivery) => {
     const reader = readDelivery(delivery);
-    const eventId = textOf(id(reader), "invalid_event_id", EVENT_ID_BYTES_MAX);
+    const eventId = textOf(findId(reader), "invalid_event_id", EVENT_ID_BYTES_MAX);
     if (typeof eventId !== "string") return eventId;
-    const found = type(reader);
+    const found = findType(reader);
     const text =
       found === "missing" && typeIsOptional
         ? UNKNOWN_TYPE
@@ -108,32 +117,23 @@ function splitList(path: readonly string[]): Split {
   };
 }
 
-/** Reads the JSON of the events within a delivery. */
-function readInner(location: string): (delivery: Delivery) => Uint8Array | undefined {
-  const isBase64 = location.startsWith("base64:");
-  const find = locate(isBase64 ? location.slice("base64:".length) : location);
-  return (delivery) => {
-    const found = find(readDelivery(delivery));
-    if (typeof found === "string") return undefined;
-    return isBase64 ? decodeBase64(found.text) : Buffer.from(found.text);
-  };
-}
-
-// Strict, so that no two texts are one event.
-function decodeBase64(text: string): Uint8Array | undefined {
-  const bytes = Buffer.from(text, "base64");
-  return bytes.toString("base64") === text ? bytes : undefined;
-}
-
 /** Of a form the id and the type stand in its JSON; of base64 in the JSON that it stands in. */
 function identifyInner(location: string, identify: Identify): Identify {
-  const read = readInner(location);
+  const isBase64 = location.startsWith("base64:");
+  const find = locate(location.replace(/^base64:/, ""));
   const isOutside = location.startsWith("base64:json:");
   return (delivery) => {
-    const body = read(delivery);
+    const text = find(readDelivery(delivery));
+    const body = typeof text === "string" ? undefined : bytesOf(text.text, isBase64);
     if (body === undefined) return refuse("invalid_body", "Cannot read the body: it has no events");
     const found = identify(isOutside ? delivery : { ...delivery, body });
     if (!found.ok || found.kind !== "events") return found;
     return { ...found, events: found.events.map((event) => ({ body, ...event })) };
   };
+}
+
+// Strict, so that no two texts are one event.
+function bytesOf(text: string, isBase64: boolean): Uint8Array | undefined {
+  const bytes = Buffer.from(text, isBase64 ? "base64" : "utf8");
+  return !isBase64 || bytes.toString("base64") === text ? bytes : undefined;
 }

@@ -1,29 +1,36 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { textToHeader } from "../identity/delivery-reader.ts";
 import { keysIn } from "./prepare-secrets.ts";
-import { ed25519, p256, publicKeyAlgorithm, rsa } from "./public-key-algorithm.ts";
+import { isPublicKeyName, publicKeyAlgorithm, randomPrivateKey } from "./public-key-algorithm.ts";
 import { hmacAlgorithm, type SignatureAlgorithm } from "./signature-algorithm.ts";
 import type { ParsedSignature } from "./signature-options.ts";
 
-const PUBLIC_KEYS = { ed25519, p256, rsa };
-
 export function algorithmOf(options: ParsedSignature): SignatureAlgorithm {
-  const { algorithm, key, encoding = "hex" } = options;
+  const { algorithm, key, encoding } = options;
   const keys = keysIn(...[key].flat());
-  if (algorithm === "token") return tokenAlgorithm(options.encoding);
+  if (algorithm === "token") return tokenAlgorithm(encoding);
   if (algorithm === "standard") return standardAlgorithm(keys);
-  if (algorithm === "sha256" || algorithm === "sha1" || algorithm === "sha512") {
-    return hmacAlgorithm({ hash: algorithm, encoding, keys });
-  }
-  return publicKeyAlgorithm(PUBLIC_KEYS[algorithm], options.encoding);
+  if (isPublicKeyName(algorithm)) return publicKeyAlgorithm(algorithm, encoding);
+  return hmacAlgorithm({ hash: algorithm, encoding: encoding ?? "hex", keys });
+}
+
+/** A secret for development, in the form that a sender's own would have. */
+export function randomSecret({
+  algorithm,
+  key,
+}: Pick<ParsedSignature, "algorithm" | "key">): string {
+  if (isPublicKeyName(algorithm)) return randomPrivateKey(algorithm);
+  const bytes = randomBytes(32);
+  return [key].flat()[0] === "base64" ? `whsec_${bytes.toString("base64")}` : bytes.toString("hex");
 }
 
 const PUBLIC_PREFIX = "whpk_";
+const ED25519_BYTES = 64;
 
 /** Standard Webhooks: `v1` is an HMAC, and `v1a` Ed25519, for secrets that are a public key. */
 function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm {
   const shared = hmacAlgorithm({ hash: "sha256", encoding: "base64", keys });
-  const pair = publicKeyAlgorithm(ed25519, "base64");
+  const pair = publicKeyAlgorithm("ed25519", "base64");
   return {
     secretForm: shared.secretForm,
     prepare: (secret) =>
@@ -33,7 +40,7 @@ function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm 
     decode(text) {
       if (!text.startsWith("a,")) return shared.decode(text);
       const bytes = pair.decode(text.slice("a,".length));
-      return bytes?.length === ed25519.signatureBytesMax ? bytes : undefined;
+      return bytes?.length === ED25519_BYTES ? bytes : undefined;
     },
   };
 }

@@ -7,38 +7,57 @@ import {
   sign,
   verify,
 } from "node:crypto";
-import {
-  decodeStrictly,
-  type Message,
-  type SignatureAlgorithm,
-  type SignatureEncoding,
-} from "./signature-algorithm.ts";
+import { decodeStrictly, type Message, type SignatureAlgorithm } from "./signature-algorithm.ts";
 
-export interface PublicKeyKind {
-  readonly name: "ed25519" | "p256" | "rsa";
-  readonly encoding: SignatureEncoding;
-  readonly signatureBytesMax: number;
-  /** The public key in DER (SPKI); undefined when the text is not a key. */
-  readPublicKey(text: string): Uint8Array | undefined;
-  readonly form: string;
-}
+const SPKI_FORM = "the verification key as it is shown: base64, or PEM with its header lines";
 
-const HASHES = { ed25519: null, p256: "sha256", rsa: "sha256" } as const;
+const KINDS = {
+  /** RFC 8032: the key is 32 bytes in hexadecimal or base64. */
+  ed25519: {
+    hash: null,
+    curve: "ed25519",
+    encoding: "hex",
+    signatureBytesMax: 64,
+    form: "the public key in 64 hexadecimal digits or base64",
+  },
+  /** ECDSA with SHA-256: the signature is DER. */
+  p256: {
+    hash: "sha256",
+    curve: "prime256v1",
+    encoding: "base64",
+    signatureBytesMax: 72,
+    form: SPKI_FORM,
+  },
+  /** PKCS #1 v1.5 with SHA-256, of 2,048 bits or more. */
+  rsa: {
+    hash: "sha256",
+    curve: "rsa",
+    encoding: "base64",
+    signatureBytesMax: 1_024,
+    form: SPKI_FORM,
+  },
+} as const;
+
+export type PublicKeyName = keyof typeof KINDS;
+
+export const isPublicKeyName = (name: string): name is PublicKeyName => Object.hasOwn(KINDS, name);
 
 /**
  * The secret is the sender's public key; for development it may be your own private key (PKCS #8
  * in base64), which can sign too.
  */
 export function publicKeyAlgorithm(
-  kind: PublicKeyKind,
-  encoding = kind.encoding,
+  name: PublicKeyName,
+  encoding: "hex" | "base64" | "base64url" = KINDS[name].encoding,
 ): SignatureAlgorithm {
-  const hash = HASHES[kind.name];
+  const { hash, signatureBytesMax, form } = KINDS[name];
   return {
-    secretForm: `${kind.form}, or your own private key: PKCS #8 in base64`,
+    secretForm: `${form}, or your own private key: PKCS #8 in base64`,
     prepare(secret) {
-      const privateKey = readPrivateKey(secret, kind);
-      const publicKey = privateKey === undefined ? readKey(secret, kind) : publicOf(privateKey);
+      const privateKey = parsed(name, () => readPrivateKey(secret));
+      const publicKey = privateKey
+        ? createPublicKey(privateKey)
+        : parsed(name, () => readPublicKey(secret, name));
       if (publicKey === undefined) return undefined;
       return {
         accepts: (message, signatures) => {
@@ -52,43 +71,41 @@ export function publicKeyAlgorithm(
       };
     },
     decode: (text) =>
-      text.length > kind.signatureBytesMax * 2 ? undefined : decodeStrictly(text, encoding),
+      text.length > signatureBytesMax * 2 ? undefined : decodeStrictly(text, encoding),
   };
 }
 
-function readPrivateKey(secret: string, kind: PublicKeyKind): KeyObject | undefined {
-  const der = decodeStrictly(secret, "base64");
-  if (der === undefined) return undefined;
-  return parsed(kind, () =>
-    createPrivateKey({ key: Buffer.from(der), format: "der", type: "pkcs8" }),
-  );
-}
-
-function readKey(secret: string, kind: PublicKeyKind): KeyObject | undefined {
-  const der = kind.readPublicKey(secret);
-  if (der === undefined) return undefined;
-  return parsed(kind, () =>
-    createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" }),
-  );
-}
-
-function publicOf(privateKey: KeyObject): KeyObject {
-  return createPublicKey(privateKey);
-}
-
-const CURVES = { ed25519: "ed25519", p256: "prime256v1", rsa: "rsa" };
 const RSA_BITS_MIN = 2_048;
 
-// The parser's own words quote its input.
-function parsed(kind: PublicKeyKind, read: () => KeyObject): KeyObject | undefined {
+/** The key, if it is of this kind. The parser's own words quote its input. */
+function parsed(name: PublicKeyName, read: () => KeyObject | undefined): KeyObject | undefined {
   try {
     const key = read();
-    const { namedCurve = key.asymmetricKeyType, modulusLength = RSA_BITS_MIN } =
-      key.asymmetricKeyDetails ?? {};
-    return namedCurve === CURVES[kind.name] && modulusLength >= RSA_BITS_MIN ? key : undefined;
+    const { namedCurve = key?.asymmetricKeyType, modulusLength = RSA_BITS_MIN } =
+      key?.asymmetricKeyDetails ?? {};
+    return namedCurve === KINDS[name].curve && modulusLength >= RSA_BITS_MIN ? key : undefined;
   } catch {
     return undefined;
   }
+}
+
+function readPrivateKey(text: string): KeyObject | undefined {
+  const key = decodeStrictly(text, "base64");
+  return key && createPrivateKey({ key: Buffer.from(key), format: "der", type: "pkcs8" });
+}
+
+// SubjectPublicKeyInfo of Ed25519 up to the key itself (RFC 8410, section 4).
+const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
+const PEM = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----\s*$/;
+
+function readPublicKey(text: string, name: PublicKeyName): KeyObject | undefined {
+  const bare = PEM.exec(text)?.[1]?.replaceAll(/\s/g, "") ?? text;
+  const hex = name === "ed25519" ? decodeStrictly(text, "hex") : undefined;
+  const bytes = hex ?? decodeStrictly(bare, "base64");
+  if (bytes === undefined) return undefined;
+  const isBare = name === "ed25519" && bytes.length === 32;
+  const key = isBare ? Buffer.concat([ED25519_SPKI, bytes]) : Buffer.from(bytes);
+  return createPublicKey({ key, format: "der", type: "spki" });
 }
 
 function joined(message: Message): Buffer {
@@ -104,57 +121,12 @@ function cannotSign(): MillraceError {
   );
 }
 
-// SubjectPublicKeyInfo of Ed25519 up to the key itself (RFC 8410, section 4).
-const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
-const ED25519_KEY_BYTES = 32;
-
-/** Ed25519 (RFC 8032): the key is 32 bytes in hexadecimal or base64, the signature 64. */
-export const ed25519: PublicKeyKind = {
-  name: "ed25519",
-  encoding: "hex",
-  signatureBytesMax: 64,
-  readPublicKey: (text) => {
-    const key = decodeStrictly(text, "hex") ?? decodeStrictly(text, "base64");
-    return key?.length === ED25519_KEY_BYTES ? Buffer.concat([ED25519_SPKI, key]) : undefined;
-  },
-  form: "the public key in 64 hexadecimal digits or base64",
-};
-
-/** The key is SPKI in base64, without header lines or with those of PEM. */
-function readSpki(text: string): Uint8Array | undefined {
-  const pem = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----\s*$/.exec(
-    text,
-  );
-  return decodeStrictly(pem?.[1]?.replaceAll(/\s/g, "") ?? text, "base64");
-}
-
-const SPKI_FORM = "the verification key as it is shown: base64, or PEM with its header lines";
-
-/** ECDSA on P-256 with SHA-256: the signature is DER in base64. */
-export const p256: PublicKeyKind = {
-  name: "p256",
-  encoding: "base64",
-  signatureBytesMax: 72,
-  readPublicKey: readSpki,
-  form: SPKI_FORM,
-};
-
-/** RSA with SHA-256 (PKCS #1 v1.5), of 2,048 bits or more. */
-export const rsa: PublicKeyKind = {
-  name: "rsa",
-  encoding: "base64",
-  signatureBytesMax: 1_024,
-  readPublicKey: readSpki,
-  form: SPKI_FORM,
-};
-
-export function randomPrivateKey(name: PublicKeyKind["name"]): string {
-  const { privateKey } = pairOf(name);
+export function randomPrivateKey(name: PublicKeyName): string {
+  const { privateKey } =
+    name === "ed25519"
+      ? generateKeyPairSync("ed25519")
+      : name === "rsa"
+        ? generateKeyPairSync("rsa", { modulusLength: RSA_BITS_MIN })
+        : generateKeyPairSync("ec", { namedCurve: KINDS.p256.curve });
   return privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");
-}
-
-function pairOf(name: PublicKeyKind["name"]): { readonly privateKey: KeyObject } {
-  if (name === "ed25519") return generateKeyPairSync("ed25519");
-  if (name === "rsa") return generateKeyPairSync("rsa", { modulusLength: RSA_BITS_MIN });
-  return generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 }

@@ -8,16 +8,10 @@ import type {
   VerifierOptions,
 } from "@millrace/core";
 import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
-import { randomSecret } from "../random-text.ts";
-import { algorithmOf } from "./algorithm-of.ts";
+import { algorithmOf, randomSecret } from "./algorithm-of.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
 import type { Message, SigningKey } from "./signature-algorithm.ts";
-import {
-  pairSignature,
-  plainSignature,
-  type SignatureFormat,
-  versionList,
-} from "./signature-format.ts";
+import { formatOf, type SignatureFormat } from "./signature-format.ts";
 import {
   parseSignature,
   type ParsedSignature,
@@ -160,11 +154,6 @@ export function signature(options: SignatureOptions): Scheme {
 function proveWith(key: SigningKey, text: string): string | undefined {
   const isChallenge = /^[\w-]{1,256}=*$/.test(text) && !/^(?:-?\d+|true|false|null)$/.test(text);
   return isChallenge ? key.sign([text]) : undefined;
-}
-
-function formatOf({ pairs, list, prefix }: ParsedSignature): SignatureFormat {
-  if (pairs !== undefined) return pairSignature(pairs);
-  return list === undefined ? plainSignature(prefix) : versionList(list);
 }
 
 function timestampOf({ time }: ParsedSignature): TimestampRule | undefined {

@@ -6,8 +6,8 @@ import {
   type Verification,
 } from "@millrace/core";
 import { refuse } from "../answers.ts";
+import { randomSecret } from "./algorithm-of.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
-import { randomSecret } from "../random-text.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, staleBy } from "./signed-message.ts";
 
