@@ -32,17 +32,15 @@ function verify(check: (...args: Parameters<VerifyFunction>) => unknown, deliver
 }
 
 test("a function accepts by true or the signed bytes, with any live secret", async () => {
-  expect(verify((_request, secret) => secret === "second-secret")).toEqual({ ok: true });
+  expect(await verify((_request, secret) => secret === "second-secret")).toEqual({ ok: true });
   expect(await verify((_request, secret) => Promise.resolve(secret === "second-secret"))).toEqual({
     ok: true,
   });
   const signed = Buffer.from("signed");
-  expect(verify(() => ({ signed }))).toEqual({ ok: true, signed: [signed] });
-  expect(verify(({ text, body, method }) => method === "POST" && text === body.toString())).toEqual(
-    {
-      ok: true,
-    },
-  );
+  expect(await verify(() => ({ signed }))).toEqual({ ok: true, signed: [signed] });
+  expect(
+    await verify(({ text, body, method }) => method === "POST" && text === body.toString()),
+  ).toEqual({ ok: true });
 });
 
 test.each([
@@ -54,13 +52,16 @@ test.each([
   ["one", 1],
   ["signed text", { signed: "bytes" }],
 ])("a function that returns %s accepts nothing, and that is an error", async (_title, result) => {
-  for (const verified of [verify(() => result), await verify(() => Promise.resolve(result))]) {
+  for (const verified of [
+    await verify(() => result),
+    await verify(() => Promise.resolve(result)),
+  ]) {
     expect(verified).toMatchObject({ code: "invalid_signature", error: expect.any(Error) });
   }
 });
 
-test("false refuses, and is no error", () => {
-  expect(verify(() => false)).not.toHaveProperty("error");
+test("false refuses, and is no error", async () => {
+  expect(await verify(() => false)).not.toHaveProperty("error");
 });
 
 test.each([
@@ -75,14 +76,14 @@ test.each([
   const fail = () => {
     throw error;
   };
-  expect(verify(fail)).toMatchObject({ ok: false, code });
+  expect(await verify(fail)).toMatchObject({ ok: false, code });
   expect(await verify(() => Promise.resolve().then(fail))).toMatchObject({ ok: false, code });
   const other = await verify((_request, secret) => secret === "second-secret" || fail());
   expect(other).toEqual({ ok: true });
 });
 
-test("a bug counts for more than a signature that does not match", () => {
-  const failing = verify((_request, secret) => {
+test("a bug counts for more than a signature that does not match", async () => {
+  const failing = await verify((_request, secret) => {
     if (secret === "first-secret") throw new TypeError("a bug");
     return false;
   });

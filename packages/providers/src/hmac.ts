@@ -7,7 +7,9 @@ import type { SignatureOptions } from "./signature/signature-options.ts";
 import { signature } from "./signature/signature.ts";
 
 /** The signatures, names, and types of a custom sender: the options of `hmac()`. */
-export interface HmacOptions extends Pick<SignatureOptions, "header" | "prefix"> {
+export interface HmacOptions extends Pick<SignatureOptions, "prefix"> {
+  /** Header that holds the signature. */
+  header: string;
   /** Hash function of the HMAC. Default: `sha256`. */
   algorithm?: "sha256" | "sha1" | "sha512" | undefined;
   /** Encoding of the signature in the header. Default: `hex`. */

@@ -18,8 +18,8 @@ const keyEncoding = z.enum(KEY_ENCODINGS);
 
 /** The way a sender signs, as data. */
 export interface SignatureOptions {
-  /** Header that holds the signature. */
-  header: string;
+  /** Header that holds the signature, or each that may. */
+  header: string | string[];
   /**
    * `sha256` (default), `sha1`, and `sha512` are HMACs; `ed25519`, `p256`, and `rsa` are checked
    * with the sender's public key; `standard` is Standard Webhooks, HMAC-SHA256 or Ed25519 by the
@@ -64,7 +64,7 @@ const HEADER_PLACE = /\{header:([^{}]+)\}/;
 
 const schema = z
   .strictObject({
-    header: headerName,
+    header: z.union([headerName, z.array(headerName).min(1)]),
     algorithm: z
       .enum(["sha256", "sha1", "sha512", "ed25519", "p256", "rsa", "standard", "token"])
       .default("sha256"),

@@ -1,7 +1,6 @@
 import type {
   Delivery,
   DeliveryHead,
-  Refusal,
   SignRequest,
   Verification,
   Verifier,
@@ -11,21 +10,15 @@ import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { algorithmOf, randomSecret } from "./algorithm-of.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
 import type { Message, SigningKey } from "./signature-algorithm.ts";
-import { formatOf, type SignatureFormat } from "./signature-format.ts";
-import {
-  parseSignature,
-  type ParsedSignature,
-  type SignatureOptions,
-} from "./signature-options.ts";
+import { formatOf } from "./signature-format.ts";
+import { parseSignature, type SignatureOptions } from "./signature-options.ts";
 import {
   badSignature,
   checkAge,
   compileTemplate,
-  type HeadParts,
   type MessageTemplate,
   readHeadParts,
   readSignedAt,
-  type TimestampRule,
   TOLERANCE_MS,
   writeTimestamp,
 } from "./signed-message.ts";
@@ -68,40 +61,53 @@ export interface Scheme {
  */
 export function signature(options: SignatureOptions): Scheme {
   const parsed = parseSignature(options);
-  const { header, message, idHeader } = parsed;
+  const { header, message, idHeader, time } = parsed;
+  const headers = [header].flat();
   const algorithm = algorithmOf(parsed);
   const format = formatOf(parsed);
-  const timestamp = timestampOf(parsed);
   const isToken = parsed.algorithm === "token";
-  const make = typeof message === "string" ? undefined : message;
   const compile = (url = "") =>
     compileTemplate(typeof message === "string" ? message.replace("{url}", () => url) : "");
+
+  /** The signatures in a head and its part of the message, or why no body can match them. */
+  function readHead(head: DeliveryHead, template: MessageTemplate) {
+    const written = headers.flatMap((name) => format.read(headerOf(head, name) ?? ""));
+    const texts = written.flatMap(({ candidates }) => candidates);
+    const signatures = texts.flatMap((text) => algorithm.decode(text) ?? []);
+    const names = headers.join(" and ");
+    if (headers.every((name) => (headerOf(head, name) ?? "") === "")) {
+      return badSignature("header_missing", `${names} is missing`);
+    }
+    if (signatures.length === 0) return badSignature("malformed", `${names} holds no signature`);
+    const timestamps = written.flatMap((one) => one.timestamps);
+    const parts = readHeadParts(head, { timestamps, time, idHeader, template });
+    return "code" in parts ? parts : { signatures, parts };
+  }
 
   return {
     coversBody: !isToken,
     signedUrl: parsed.url,
-    isPresent: (head) => headerOf(head, header) !== undefined,
+    isPresent: (head) => headers.some((name) => headerOf(head, name) !== undefined),
 
     createVerifier(secrets, { url = parsed.url, key = parsed.key, respond, ...given } = {}) {
       const { toleranceMs = parsed.toleranceMs ?? TOLERANCE_MS } = given;
       const keys = prepareSecrets(secrets, algorithmOf({ ...parsed, key }));
       const template = compile(url);
-      const rules: HeadRules = { algorithm, format, header, idHeader, timestamp, template };
       return {
         verify(delivery): Verification {
-          const head = readHead(delivery, rules);
+          const head = readHead(delivery, template);
           if ("code" in head) return head;
           const { signatures, parts } = head;
           const messages =
-            make === undefined
-              ? [template.build({ id: parts.id, ts: parts.ts, body: delivery.body })]
-              : make(delivery, url ?? "");
+            typeof message === "string"
+              ? [template.build({ ...parts, body: delivery.body })]
+              : message(delivery, url ?? "");
           const match = firstMatch(keys, messages, signatures);
           if (match === undefined) {
-            return badSignature("no_secret_matches", `${header} matches no live secret`);
+            return badSignature("no_secret_matches", `${headers[0]} matches no live secret`);
           }
           // Last: here invalid_timestamp means a real delivery that is old, or a clock.
-          const signedAtMs = readSignedAt(delivery, parts, timestamp);
+          const signedAtMs = readSignedAt(delivery, parts, time);
           if (typeof signedAtMs === "object") return signedAtMs;
           if (signedAtMs !== undefined) {
             const refusal = checkAge(signedAtMs, delivery.receivedAtMs, toleranceMs);
@@ -113,32 +119,31 @@ export function signature(options: SignatureOptions): Scheme {
         },
 
         precheck(head, readMs) {
-          const read = readHead(head, rules);
+          const read = readHead(head, template);
           if ("code" in read) return read;
           if (isToken && firstMatch(keys, [[]], read.signatures) === undefined) {
-            return badSignature("no_secret_matches", `${header} is no live secret`);
+            return badSignature("no_secret_matches", `${headers[0]} is no live secret`);
           }
-          if (timestamp === undefined || timestamp.json !== undefined) return undefined;
+          if (time === undefined || time.json !== undefined) return undefined;
           // A message that is signed ahead of now comes into the tolerance while its body is read.
           return checkAge(read.parts.tsMs, head.receivedAtMs, toleranceMs, readMs);
         },
       };
     },
 
-    sign(request) {
-      const [key] = prepareSecrets([request.secret], algorithm);
-      const ts = timestamp === undefined ? "" : writeTimestamp(request.nowMs, timestamp.unit);
-      const id = textToHeader(request.eventId);
-      const { body } = request;
+    sign({ secret, eventId, body, nowMs }) {
+      const [key] = prepareSecrets([secret], algorithm);
+      const ts = time === undefined ? "" : writeTimestamp(nowMs, time.unit);
+      const id = textToHeader(eventId);
       const [first] =
-        make === undefined
+        typeof message === "string"
           ? [compile(parsed.url).build({ id, ts, body })]
-          : make({ url: "", body }, parsed.url ?? "");
+          : message({ url: "", body }, parsed.url ?? "");
       const signed = first === undefined ? "" : (key?.sign(first) ?? "");
       return {
         ...(idHeader !== undefined && { [idHeader]: id }),
-        ...(timestamp?.header !== undefined && { [timestamp.header]: ts }),
-        [header]: format.write(signed, ts),
+        ...(time?.header !== undefined && { [time.header]: ts }),
+        [headers[0] ?? ""]: format.write(signed, ts),
       };
     },
 
@@ -154,41 +159,6 @@ export function signature(options: SignatureOptions): Scheme {
 function proveWith(key: SigningKey, text: string): string | undefined {
   const isChallenge = /^[\w-]{1,256}=*$/.test(text) && !/^(?:-?\d+|true|false|null)$/.test(text);
   return isChallenge ? key.sign([text]) : undefined;
-}
-
-function timestampOf({ time }: ParsedSignature): TimestampRule | undefined {
-  if (time === undefined) return undefined;
-  const { header, json, unit } = time;
-  return { unit, ...(header && { header }), ...(json && { json: json.split(".") }) };
-}
-
-interface HeadRules {
-  readonly algorithm: ReturnType<typeof algorithmOf>;
-  readonly format: SignatureFormat;
-  readonly header: string;
-  readonly idHeader: string | undefined;
-  readonly timestamp: TimestampRule | undefined;
-  readonly template: MessageTemplate;
-}
-
-/** The signature in a head, or the reason why no body can match it. */
-function readHead(head: DeliveryHead, rules: HeadRules): SignedHead | Refusal {
-  const { algorithm, format, header } = rules;
-  const value = headerOf(head, header);
-  if (value === undefined || value === "") {
-    return badSignature("header_missing", `${header} is missing`);
-  }
-  const written = format.read(value);
-  const signatures = written.candidates.flatMap((text) => algorithm.decode(text) ?? []);
-  if (signatures.length === 0) return badSignature("malformed", `${header} holds no signature`);
-  const parts = readHeadParts(head, written, rules, rules.template);
-  return "code" in parts ? parts : { signatures, parts };
-}
-
-/** The possible signatures in a head, and the head's part of their message. */
-interface SignedHead {
-  readonly signatures: readonly Uint8Array[];
-  readonly parts: HeadParts;
 }
 
 /** The key that signed, and which of the messages. */

@@ -2,35 +2,34 @@ import type { Delivery, DeliveryHead, ErrorCode, Refusal, SignatureReason } from
 import { headerOf, isHeaderText, readDelivery } from "../identity/delivery-reader.ts";
 import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
-import type { WrittenSignature } from "./signature-format.ts";
 
 /** The position of the signed time: a header, the JSON body (a path), or next to the signature. */
-export interface TimestampRule {
-  readonly header?: string;
-  readonly json?: readonly string[];
+interface TimestampRule {
+  readonly header?: string | undefined;
+  readonly json?: string | undefined;
   readonly unit: TimestampUnit;
 }
 
-export type HeadParts = Omit<MessageParts, "body"> & { readonly tsMs: number };
+type HeadParts = Omit<MessageParts, "body"> & { readonly tsMs: number };
+
+interface HeadRules {
+  readonly time: TimestampRule | undefined;
+  /** The times next to the signature. */
+  readonly timestamps: readonly string[];
+  readonly idHeader: string | undefined;
+  readonly template: MessageTemplate;
+}
 
 /** Finds what a head gives to the message, or says why the message cannot be made. */
-export function readHeadParts(
-  delivery: DeliveryHead,
-  written: WrittenSignature,
-  rules: {
-    readonly idHeader?: string | undefined;
-    readonly timestamp?: TimestampRule | undefined;
-  },
-  template: MessageTemplate,
-): HeadParts | Refusal {
-  const ts = readTs(delivery, written, rules.timestamp);
+export function readHeadParts(head: DeliveryHead, rules: HeadRules): HeadParts | Refusal {
+  const { idHeader, template } = rules;
+  const ts = readTs(head, rules);
   if ("code" in ts) return ts;
-  const id = template.usesId ? headerOf(delivery, rules.idHeader ?? "") : "";
-  if (id === undefined || (template.usesId && id === "")) {
-    return badId("header_missing", `the header ${rules.idHeader} is missing`);
-  }
+  if (!template.usesId) return { id: "", ts: ts.text, tsMs: ts.ms };
+  const id = headerOf(head, idHeader ?? "") ?? "";
+  if (id === "") return badId("header_missing", `the header ${idHeader} is missing`);
   // "a.b" with the time 1 signs the same bytes as "a" with the time "b.1".
-  if (template.usesId && !(template.isBounded(id) && isHeaderText(id))) {
+  if (!template.isBounded(id) || !isHeaderText(id)) {
     return badId("malformed", "it holds a character that no id of this sender may hold");
   }
   return { id, ts: ts.text, tsMs: ts.ms };
@@ -40,29 +39,28 @@ export function readHeadParts(
 export function readSignedAt(
   delivery: Delivery,
   parts: HeadParts,
-  rule: TimestampRule | undefined,
+  time: TimestampRule | undefined,
 ): number | undefined | Refusal {
-  if (rule?.json === undefined) return rule === undefined ? undefined : parts.tsMs;
-  const found = readDelivery(delivery).json(rule.json);
+  if (time?.json === undefined) return time === undefined ? undefined : parts.tsMs;
+  const found = readDelivery(delivery).json(time.json.split("."));
   if (typeof found === "string") return badTimestamp("malformed", "it is missing, or no number");
-  return readTimestamp(found.text, rule.unit) ?? badTimestamp("malformed", NOT_WHOLE);
+  return readTimestamp(found.text, time.unit) ?? badTimestamp("malformed", NOT_WHOLE);
 }
 
 function readTs(
-  delivery: DeliveryHead,
-  written: WrittenSignature,
-  rule: TimestampRule | undefined,
+  head: DeliveryHead,
+  { time, timestamps }: HeadRules,
 ): { readonly text: string; readonly ms: number } | Refusal {
   // A body is read when its signature is known to be good.
-  if (rule === undefined || rule.json !== undefined) return { text: "", ms: 0 };
-  const found = rule.header === undefined ? written.timestamps : [headerOf(delivery, rule.header)];
+  if (time === undefined || time.json !== undefined) return { text: "", ms: 0 };
+  const found = time.header === undefined ? timestamps : [headerOf(head, time.header)];
   const [text] = found;
   if (text === undefined || text === "") {
-    const reason = rule.header === undefined ? "malformed" : "header_missing";
+    const reason = time.header === undefined ? "malformed" : "header_missing";
     return badTimestamp(reason, "it is missing");
   }
   if (found.length > 1) return badTimestamp("malformed", "it is there more than once");
-  const ms = readTimestamp(text, rule.unit);
+  const ms = readTimestamp(text, time.unit);
   return ms === undefined ? badTimestamp("malformed", NOT_WHOLE) : { text, ms };
 }
 
@@ -87,14 +85,10 @@ export interface MessageParts {
 
 export interface MessageTemplate {
   readonly usesId: boolean;
-  readonly usesTimestamp: boolean;
   /** False for an id whose end could be moved: `a.b` where `.` follows `{id}`. */
   isBounded(id: string): boolean;
   build(parts: MessageParts): Message;
 }
-
-type Placeholder = keyof MessageParts;
-type Segment = { readonly literal: string } | { readonly placeholder: Placeholder };
 
 /** Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. */
 export function isMessageTemplate(text: string): boolean {
@@ -116,55 +110,24 @@ export function isIdUnbounded(text: string, unit: TimestampUnit = "s"): boolean 
 
 /** Makes a template ready: `{ts}.{body}`. It must be one (`isMessageTemplate`). */
 export function compileTemplate(text: string): MessageTemplate {
-  const segments = text
-    .split(/(\{(?:id|ts|body)\})/)
-    .filter((piece) => piece !== "")
-    .map(segmentOf);
-  const at = segments.findIndex((segment) => isPlaceholder(segment, "id"));
-  const before = literalOf(segments[at - 1]);
-  const after = literalOf(at === -1 ? undefined : segments[at + 1]);
-
+  const pieces = text.split(/(\{(?:id|ts|body)\})/);
+  const at = pieces.indexOf("{id}");
+  const before = pieces[at - 1] ?? "";
+  const after = at === -1 ? "" : (pieces[at + 1] ?? "");
+  const present = pieces.filter((piece) => piece !== "");
   return {
     usesId: at !== -1,
-    usesTimestamp: segments.some((segment) => isPlaceholder(segment, "ts")),
     // With "::" behind it an id must not hold that or end in ":", which would begin it early.
     isBounded: (id) =>
       (before === "" || (before + id).lastIndexOf(before) === 0) &&
       (after === "" || (id + after).indexOf(after) === id.length),
-    build: (parts) => buildMessage(segments, parts),
+    build: ({ id, ts, body }) =>
+      present.map((piece) => {
+        if (piece === "{body}") return body;
+        if (piece === "{ts}") return ts;
+        return piece === "{id}" ? id : piece;
+      }),
   };
-}
-
-function buildMessage(segments: readonly Segment[], parts: MessageParts): Message {
-  const message: (string | Uint8Array)[] = [];
-  let text = "";
-  for (const segment of segments) {
-    const piece = "literal" in segment ? segment.literal : parts[segment.placeholder];
-    if (typeof piece === "string") {
-      text += piece;
-      continue;
-    }
-    if (text !== "") message.push(text);
-    message.push(piece);
-    text = "";
-  }
-  if (text !== "") message.push(text);
-  return message;
-}
-
-function segmentOf(piece: string): Segment {
-  if (piece === "{id}") return { placeholder: "id" };
-  if (piece === "{ts}") return { placeholder: "ts" };
-  if (piece === "{body}") return { placeholder: "body" };
-  return { literal: piece };
-}
-
-function literalOf(segment: Segment | undefined): string {
-  return segment !== undefined && "literal" in segment ? segment.literal : "";
-}
-
-function isPlaceholder(segment: Segment, name: Placeholder): boolean {
-  return "placeholder" in segment && segment.placeholder === name;
 }
 
 /** Seconds or milliseconds since the epoch in decimal digits, or `2026-01-01T00:00:00Z`. */

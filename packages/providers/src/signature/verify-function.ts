@@ -52,14 +52,10 @@ export function functionScheme(verify: VerifyFunction, sign?: Scheme["sign"]): S
     isPresent: () => true,
     createVerifier(secrets, { respond } = {}) {
       prepareSecrets(secrets, anyText);
-      const answer = (delivery: Delivery, verified: Verification) =>
-        verified.ok ? (respond?.(delivery, () => undefined) ?? verified) : verified;
       return {
-        verify(delivery) {
-          const verified = verifyWithEach(verify, secrets, delivery);
-          return verified instanceof Promise
-            ? verified.then((later) => answer(delivery, later))
-            : answer(delivery, verified);
+        async verify(delivery) {
+          const verified = await verifyWithEach(verify, secrets, delivery);
+          return verified.ok ? (respond?.(delivery, () => undefined) ?? verified) : verified;
         },
       };
     },
@@ -78,59 +74,32 @@ function cannotSign(): never {
   );
 }
 
-/** Tries each secret; synchronous for a function that is. */
-function verifyWithEach(
+async function verifyWithEach(
   verify: VerifyFunction,
   secrets: readonly string[],
   delivery: Delivery,
-): Verification | Promise<Verification> {
+): Promise<Verification> {
   const { body } = delivery;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  const request = { ...delivery, text };
   const refusals: Refusal[] = [];
-  for (const [index, secret] of secrets.entries()) {
-    const verified = verifyOnce(verify, request, secret);
-    if (verified instanceof Promise) {
-      const rest = secrets.slice(index + 1);
-      return verifyLater(verified, refusals, rest, (one) => verifyOnce(verify, request, one));
-    }
+  for (const secret of secrets) {
+    const verified = await verifyOnce(verify, { ...delivery, text }, secret);
     if (verified.ok) return verified;
     refusals.push(verified);
   }
   return worstOf(refusals);
 }
 
-async function verifyLater(
-  first: Promise<Verification>,
-  refusals: Refusal[],
-  secrets: readonly string[],
-  verify: (secret: string) => Verification | Promise<Verification>,
-): Promise<Verification> {
-  let verified = await first;
-  for (const secret of secrets) {
-    if (verified.ok) return verified;
-    refusals.push(verified);
-    verified = await verify(secret);
-  }
-  return verified.ok ? verified : worstOf([...refusals, verified]);
-}
-
-function verifyOnce(
+async function verifyOnce(
   verify: VerifyFunction,
   request: VerifyRequest,
   secret: string,
-): Verification | Promise<Verification> {
-  const read = (result: unknown) => readResult(result, request);
+): Promise<Verification> {
   try {
-    const result: unknown = verify(request, secret);
-    return isThenable(result) ? Promise.resolve(result).then(read, refusalOf) : read(result);
+    return readResult(await verify(request, secret), request);
   } catch (error) {
     return refusalOf(error);
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value;
 }
 
 function readResult(result: unknown, { body }: Delivery): Verification {
