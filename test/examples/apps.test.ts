@@ -7,7 +7,7 @@ import Stripe from "stripe";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../intake/raw-connection.ts";
 import { freePort } from "../support/free-port.ts";
-import { startRole } from "../support/millrace-process.ts";
+import { runCommand, startRole } from "../support/millrace-process.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { until } from "../support/until.ts";
 import { EXAMPLES, migratedDatabase, SECRET } from "./migrated-database.ts";
@@ -52,6 +52,8 @@ describe.each(["express", "fastify", "hono"])("the example for %s", (name) => {
         const rows = await queryOnce(database.url, "select status, outcome from webhook_events");
         return rows[0]?.["status"] === "completed" && rows[0]?.["outcome"] === "handled";
       });
+      const replayed = await runCommand(["replay", "stripe", "evt_1", "--wait"], database.env);
+      expect(replayed).toMatchObject({ code: 0, output: expect.stringContaining("generation 1") });
     } finally {
       await worker.end("SIGTERM");
     }
