@@ -54,7 +54,11 @@ async function takePicture({ browser, url, name, path, options }: Picture): Prom
 
 async function settled(page: Page): Promise<void> {
   await page.locator("main h1, main h2").first().waitFor();
-  await page.getByRole("region", { name: "Health" }).getByText("All well").waitFor();
+  await page
+    .getByRole("region", { name: "Health" })
+    .getByText(/^All well$|errors? open/)
+    .first()
+    .waitFor();
   await until(async () => (await page.getByText(/^(Comparing|Counting|Reading)/).count()) === 0);
   await page.waitForLoadState("networkidle");
 }

@@ -94,8 +94,41 @@ describeOnRedis("the dashboard's health", () => {
       ...{ text: "1 bulk run is open", detail: "run 1: give up, running" },
     });
     await until(async () => (await dashboard.get("/api/health")).json.open_errors === 1);
+    await readUntil(({ errors }) => errors.text === "1 error open, none is new in the last hour");
+    await pool.query(
+      `INSERT INTO millrace.error_counts VALUES ('9-a', 'acme', '', 0, 1, now(), now(), '', 0)`,
+    );
+    await readUntil(({ errors }) => /^1 error open, 1 new since \d\d:\d\d UTC$/.test(errors.text));
     await pool.query("DELETE FROM millrace.bulk_runs");
     await readUntil((items) => items.open_runs.level === "ok");
+  });
+
+  test("a source of which more events fail than usual comes first", async () => {
+    const calm = await readUntil(({ failing }) => failing.level !== "unknown");
+    expect(calm.failing.text).toBe("No source fails more than usual");
+    const { intake } = dashboard.ledger;
+    await intake.accept(Array.from({ length: 10 }, (_, n) => event(`share_${n}`)));
+    const settle = async (failed: number, agoMinutes: number) =>
+      await dashboard.pool.query(
+        `BEGIN; SET LOCAL session_replication_role = replica;
+         UPDATE millrace.events SET last_error_code = '', processed_at = now() - interval '${agoMinutes} minutes',
+           status = CASE WHEN event_id < 'share_${failed}' THEN 'failed' ELSE 'completed' END,
+           outcome = CASE WHEN event_id < 'share_${failed}' THEN NULL ELSE 'handled' END
+         WHERE event_id LIKE 'share_%'; COMMIT`,
+      );
+    await settle(6, 1);
+    const { failing } = await readUntil((items) => items.failing.level === "bad");
+    expect(failing.text).toBe("In the last 10 minutes 60 % of acme failed (usual 0 %)");
+    await dashboard.pool.query(
+      `INSERT INTO millrace.activity VALUES (date_trunc('hour', now()) - interval '3 hours', 1,
+         3600, 0, false, 'acme', '', 'failed'), (date_trunc('hour', now()) - interval '3 hours', 3,
+         3600, 0, false, 'acme', '', 'completed')`,
+    );
+    await readUntil((items) => items.failing.level === "ok");
+    await settle(9, 1);
+    await readUntil((items) => items.failing.text.endsWith("90 % of acme failed (usual 25 %)"));
+    await settle(9, 11);
+    await readUntil((items) => items.failing.level === "ok");
   });
 
   test("an event that waits for its first attempt is told with its source, unless that is paused", async () => {

@@ -2,6 +2,7 @@ import type { Health, HealthItem } from "@millrace/api-contract";
 import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import {
+  findFailing,
   findSenders,
   RECONCILER,
   signingText,
@@ -28,6 +29,8 @@ const COMPARISON_TTL = { ttlMinMs: 60_000, timesTaken: 20 };
 /** Besides the minute that runs. */
 export const REFUSED_MINUTES = 5;
 const REASONS_MAX = 3;
+/** The ledger counts no further. */
+const OPEN_ERRORS_MAX = 100;
 /** A first attempt should start sooner. */
 const WAIT_MS_MAX = 5 * 60_000;
 
@@ -40,6 +43,7 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
   const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
   const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
+  const readFailing = part(READ_TTL, () => findFailing({ ledger }));
   const readSenders = part(SENDERS_TTL, () => findSenders({ ledger, queues }));
   const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
   const readQueues = part(READ_TTL, async () => {
@@ -52,18 +56,29 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const compare = cached(COMPARISON_TTL, comparison);
 
   return async () => {
-    const [queue, postgres, leader, open, refusals, senders, identity, lastRead, compared] =
-      await Promise.all([
-        settle(pingQueue()),
-        settle(pingLedger()),
-        settle(findLeader()),
-        settle(findOpen()),
-        settle(findRefusals()),
-        settle(readSenders()),
-        settle(readIdentity()),
-        settle(readQueues()),
-        settle(within(compare)),
-      ]);
+    const [
+      failing,
+      queue,
+      postgres,
+      leader,
+      open,
+      refusals,
+      senders,
+      identity,
+      lastRead,
+      compared,
+    ] = await Promise.all([
+      settle(readFailing()),
+      settle(pingQueue()),
+      settle(pingLedger()),
+      settle(findLeader()),
+      settle(findOpen()),
+      settle(findRefusals()),
+      settle(readSenders()),
+      settle(readIdentity()),
+      settle(readQueues()),
+      settle(within(compare)),
+    ]);
     // A reading from before the queue went away is no longer true.
     const read = queue.reason === undefined ? lastRead : queue;
     const sources = [...queues.queues.keys()];
@@ -71,6 +86,10 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
     return {
       checked_at: new Date().toISOString(),
       items: [
+        judge("failing", "Failed share not known", failing, ({ text, fix }) =>
+          fix === undefined ? ["ok", text] : ["bad", text, fix],
+        ),
+        judge("errors", "Open errors not known", open, openErrors),
         ...(onRedis ? [answers("redis", "Redis", queue)] : []),
         answers("postgres", "Postgres", postgres),
         ...(onRedis ? [eventStore(queue, read)] : []),
@@ -231,6 +250,15 @@ function openRuns({ runs }: Found<"findOpen">): Verdict {
     return `run ${id}: ${verb.replace("_", " ")}, ${error === null ? state : "waits"}`;
   });
   return ["warn", text, details.join("; ")];
+}
+
+function openErrors({ errors, newErrors, newErrorsSince }: Found<"findOpen">): Verdict {
+  if (errors === 0) return ["ok", "No error is open"];
+  const at = newErrorsSince?.toISOString().slice(11, 16);
+  const news =
+    newErrors === 0 ? "none is new in the last hour" : `${newErrors} new since ${at} UTC`;
+  const count = errors < OPEN_ERRORS_MAX ? countOf(errors, "error") : `${errors} errors or more`;
+  return ["warn", `${count} open, ${news}`, "Resolve or ignore each once it is looked after."];
 }
 
 function refused(refusals: Found<"findRefusals">): Verdict {

@@ -104,6 +104,8 @@ export type Disagreements = Wire<typeof disagreements>;
 
 const healthItem = z.strictObject({
   id: z.enum([
+    "failing",
+    "errors",
     "redis",
     "postgres",
     "event_store",

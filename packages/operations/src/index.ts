@@ -39,6 +39,6 @@ export {
   type RetryResult,
 } from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
-export { findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
+export { findFailing, findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
 export * from "./show-event.ts";
 export { stats } from "./stats.ts";

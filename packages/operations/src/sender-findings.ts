@@ -18,6 +18,32 @@ interface Deps {
   readonly queues: Pick<Queues, "counts" | "ping">;
 }
 
+/** Fewer failed events are no share of anything. */
+const FAILED_MIN = 5;
+const FAILED_SHARE_MIN = 0.02;
+/** How far above its usual share a source is failing. */
+const FAILED_FACTOR = 3;
+
+/** Sources of which more events fail than usual. */
+export async function findFailing({
+  ledger: { reads },
+}: Pick<Deps, "ledger">): Promise<SenderFinding> {
+  const failing = (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
+    const share = failed / events;
+    const limit = Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
+    if (failed < FAILED_MIN || share <= limit) return [];
+    return `${percent(share)} of ${source} failed (usual ${percent(usual ?? 0)})`;
+  });
+  if (failing.length === 0) return { text: "No source fails more than usual" };
+  return {
+    text: `In the last 10 minutes ${failing.join(", ")}`,
+    fix: "`millrace errors` shows the causes",
+  };
+}
+
+const percent = (share: number): string =>
+  `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;
+
 /** Looks for senders that the settings of their sources do not fit. */
 export async function findSenders({ ledger: { reads }, queues }: Deps) {
   const [jobs, unsigned, conflicts, refused, tooLarge] = await Promise.all([

@@ -9,6 +9,7 @@ import {
 import { findLeader, type KeptChange } from "@millrace/ledger";
 import {
   changedQueues,
+  findFailing,
   findLedgerChanges,
   findSenders,
   RECONCILER,
@@ -56,6 +57,7 @@ type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
 
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
+  { name: "failing", run: checkFailing },
   { name: "signatures", run: async (on) => reportOf((await findSenders(on)).signatures) },
   { name: "ids", run: async (on) => reportOf((await findSenders(on)).ids) },
   { name: "copies", run: async (on) => reportOf((await findSenders(on)).copies) },
@@ -193,6 +195,11 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
     if (error instanceof Error) return bad(error.message);
   }
   return ok(`${identity.ledger}, jobs: ${signingText(identity)}`);
+}
+
+async function checkFailing(on: StoresOpened): Promise<Seen> {
+  const { text, fix } = await findFailing(on);
+  return fix === undefined ? ok(text) : bad(printable(text), fix);
 }
 
 const reportOf = ({ text, fix }: SenderFinding) =>

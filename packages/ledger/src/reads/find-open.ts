@@ -10,6 +10,9 @@ export interface OpenWork {
     readonly error: string | null;
   }[];
   readonly errors: number;
+  /** Of them, those that came, or came back, in the last hour, and when the first of them did. */
+  readonly newErrors: number;
+  readonly newErrorsSince: Date | null;
 }
 
 const FIND_OPEN = `
@@ -19,9 +22,18 @@ SELECT
   ) AS r) AS runs,
   (SELECT count(*)::int FROM (
     SELECT FROM millrace.errors WHERE state = 'open' LIMIT 100
-  ) AS e) AS errors`;
+  ) AS e) AS errors,
+  n.errors AS "newErrors", n.since AS "newErrorsSince"
+FROM (
+  SELECT count(*)::int AS errors, min(came_at) AS since
+  FROM millrace.errors e, LATERAL (
+    SELECT coalesce(e.reopened_at, min(first_seen_at)) AS came_at
+    FROM millrace.error_counts WHERE fingerprint = e.fingerprint
+  ) AS came
+  WHERE state = 'open' AND came_at >= now() - interval '1 hour'
+) AS n`;
 
 export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
   const [open] = await queryRows<OpenWork>(ledger, FIND_OPEN);
-  return open ?? { runs: [], errors: 0 };
+  return open ?? { runs: [], errors: 0, newErrors: 0, newErrorsSince: null };
 }

@@ -7,6 +7,7 @@ import { activity, countedActivity } from "./activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./count-events.ts";
 import { findConflicts, findEvent, findStatus } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
+import { findFailedShares } from "./failed-shares.ts";
 import { findOpen } from "./find-open.ts";
 import { readBody } from "./read-body.ts";
 
@@ -24,6 +25,7 @@ export const reads = {
   countRefused,
   activity,
   countedActivity,
+  findFailedShares,
   findOpen,
   findRefusals,
   findRefusedSources,
