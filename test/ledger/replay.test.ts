@@ -100,12 +100,6 @@ describe("A replay", () => {
     expect(kinds(await waiting)).toEqual(["not_settled"]);
     expect(await rowsOf(key)).toHaveLength(2);
   });
-
-  test("that is dry says the same, and changes nothing", async () => {
-    const key = await settled("completed");
-    expect(kinds(await it.ledger.retries.replay([key], { dryRun: true }))).toEqual(["replayed"]);
-    expect(await rowsOf(key)).toHaveLength(1);
-  });
 });
 
 describe("A retry of many", () => {

@@ -15,7 +15,6 @@ export type ReplayAnswer =
   | { readonly kind: "not_found" | "body_missing" };
 
 export interface ReplayOptions {
-  readonly dryRun?: boolean | undefined;
   /** Runs the other body of a conflict instead of the event's own. */
   readonly bodyHash?: string | undefined;
 }
@@ -64,7 +63,7 @@ interface Row {
 
 /**
  * Copies a body of another day to today's partition, because that partition may be dropped while
- * the event is pending. Of two replays at once the other returns `again`. $4 is a dry run.
+ * the event is pending. Of two replays at once the other returns `again`.
  */
 const REPLAY = `
 WITH latest AS MATERIALIZED (
@@ -74,10 +73,10 @@ WITH latest AS MATERIALIZED (
     SELECT l.source, l.event_id, l.generation, l.status, l.unsigned, l.received_at, l.digest,
       l.parent_source, l.parent_event_id, l.parent_generation, content.*
     FROM millrace.events l LEFT JOIN LATERAL (
-      SELECT l.type, l.body_hash, l.body_day, l.body_id, l.own_headers WHERE $5::text IS NULL
+      SELECT l.type, l.body_hash, l.body_day, l.body_id, l.own_headers WHERE $4::text IS NULL
       UNION ALL
       SELECT c.type, c.body_hash, c.body_day, c.body_id, NULL::jsonb FROM millrace.conflicts c
-      WHERE c.source = l.source AND c.event_id = l.event_id AND c.body_hash = $5
+      WHERE c.source = l.source AND c.event_id = l.event_id AND c.body_hash = $4
     ) content ON true
     WHERE l.source = w.source AND l.event_id = w.event_id
     ORDER BY l.generation DESC LIMIT 1
@@ -91,7 +90,7 @@ fresh AS (
   SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id, own_headers,
     parent_source, parent_event_id, parent_generation
   FROM latest
-  WHERE NOT $4::bool AND status <> 'pending' AND body_kept
+  WHERE status <> 'pending' AND body_kept
     AND coalesce(wanted, generation) = generation
   ORDER BY source, event_id, generation
   ON CONFLICT DO NOTHING
@@ -112,7 +111,6 @@ SELECT l.wanted, ${eventColumn("l", "l.generation + 1")},
     WHEN f.source IS NOT NULL THEN 'replayed'
     WHEN l.status = 'pending' THEN 'not_settled'
     WHEN NOT l.body_kept THEN 'body_missing'
-    WHEN $4::bool THEN 'replayed'
     ELSE 'again'
   END AS kind
 FROM latest l
@@ -122,9 +120,9 @@ LEFT JOIN fresh f ON f.source = l.source AND f.event_id = l.event_id
 async function runReplay(
   send: Send,
   lookups: readonly EventLookup[],
-  { dryRun = false, bodyHash }: ReplayOptions,
+  { bodyHash }: ReplayOptions,
 ): Promise<Map<string, ReplayAnswer | "again">> {
-  const values = [...packKeys(lookups), dryRun, bodyHash ?? null];
+  const values = [...packKeys(lookups), bodyHash ?? null];
   const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
   return new Map(
     rows.map((row) => {
