@@ -69,6 +69,16 @@ function isJson(text: string): boolean {
 export const textOf = ({ depth, tokens }: JsonLine): string =>
   "  ".repeat(depth) + tokens.map((token) => token.text).join("");
 
+/** Undefined where it is not UTF-8. A character cut in two is left out. */
+export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    return decoder.decode(bytes, { stream: !isWhole });
+  } catch {
+    return undefined;
+  }
+}
+
 export const DUMP_BYTES_MAX = 4_096;
 
 /** The first bytes of a binary body, by offset, in hexadecimal and ASCII. */

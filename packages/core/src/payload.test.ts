@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePayload, shownPayload, shownText, stringifyJson, textAt } from "./payload.ts";
+import { parsePayload, shownPayload, stringifyJson, textAt } from "./payload.ts";
 
 const read = (body: string | Uint8Array) => parsePayload(Buffer.from(body));
 
@@ -8,14 +8,6 @@ test("a body is read as JSON in UTF-8", () => {
   expect(read("null")).toMatchObject({ value: null });
   expect(read(Buffer.from([0x22, 0xff, 0x22]))).toBeUndefined();
   expect(read("")).toBeUndefined();
-});
-
-test("a part of a body is text up to the character that its end cuts in two", () => {
-  const bytes = Buffer.from("\ufeff1 €");
-  expect(shownText(bytes.subarray(0, -1), false)).toBe("\ufeff1 ");
-  expect(shownText(bytes.subarray(0, -1), true)).toBeUndefined();
-  expect(shownText(bytes, true)).toBe("\ufeff1 €");
-  expect(shownText(Uint8Array.of(0x22, 0xff, 0x22), false)).toBeUndefined();
 });
 
 test("a form is read by its one payload field", () => {

@@ -61,16 +61,6 @@ export function textAt(json: string, path: string): string | undefined {
   return text.startsWith('"') ? String(JSON.parse(text)) : text;
 }
 
-/** Undefined where it is not UTF-8. A character cut in two is left out. */
-export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefined {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  try {
-    return decoder.decode(bytes, { stream: !isWhole });
-  } catch {
-    return undefined;
-  }
-}
-
 function isDeeperThan(value: unknown, levels: number): boolean {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {

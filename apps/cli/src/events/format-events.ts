@@ -1,11 +1,16 @@
 import type { Attempt, EventRow, QueuedPage } from "@millrace/api-contract";
-import { DUMP_BYTES_MAX, formatJson, hexDump, textOf } from "@millrace/api-contract/format-body";
+import {
+  DUMP_BYTES_MAX,
+  formatJson,
+  hexDump,
+  shownText,
+  textOf,
+} from "@millrace/api-contract/format-body";
 import {
   orderTimeline,
   type FoldedAttempts,
   type TimelineEntry,
 } from "@millrace/api-contract/timeline";
-import { shownText } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import type { Output } from "../context.ts";
 import { cut, formatTable, nameOf, printable, widthOf } from "../terminal-text.ts";

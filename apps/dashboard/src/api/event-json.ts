@@ -1,5 +1,6 @@
 import type { EventDetail } from "@millrace/api-contract";
-import { MillraceError, shownPayload, shownText, type EventLookup } from "@millrace/core";
+import { shownText } from "@millrace/api-contract/format-body";
+import { MillraceError, shownPayload, type EventLookup } from "@millrace/core";
 import type { EventRecord } from "@millrace/ledger";
 import { queuedRow, type ShownEvent } from "@millrace/operations";
 

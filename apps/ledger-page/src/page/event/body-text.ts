@@ -10,16 +10,6 @@ export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Returns undefined unless it is UTF-8. A character that the end of a part cuts is left out. */
-export function textOfBytes(bytes: Uint8Array, isWhole: boolean): string | undefined {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  try {
-    return decoder.decode(bytes, { stream: !isWhole });
-  } catch {
-    return undefined;
-  }
-}
-
 /** Browsers lay out many short lines faster than a long one. */
 const LINE_LENGTH_MAX = 4_096;
 

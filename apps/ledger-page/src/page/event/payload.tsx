@@ -6,8 +6,14 @@ import { urlOf } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
-import { joinParts, linesOf, textOfBytes } from "./body-text.ts";
-import { formatJson, hexDump, textOf, type JsonLine } from "@millrace/api-contract/format-body";
+import { joinParts, linesOf } from "./body-text.ts";
+import {
+  formatJson,
+  hexDump,
+  shownText,
+  textOf,
+  type JsonLine,
+} from "@millrace/api-contract/format-body";
 import { SearchableText } from "./searchable-text.tsx";
 
 /** Formats JSON, and shows any other body as received; a large one in parts. */
@@ -31,7 +37,7 @@ function Body({ event }: { event: EventDetail }) {
   const { data, error, refetch, ...query } = useInfiniteQuery(bodyQuery(event));
   const total = event.body_bytes ?? 0;
   const bytes = useMemo(() => joinParts(data?.pages ?? []), [data]);
-  const text = useMemo(() => textOfBytes(bytes, bytes.length === total), [bytes, total]);
+  const text = useMemo(() => shownText(bytes, bytes.length === total), [bytes, total]);
   const [exact, setExact] = useState(false);
   const isWhole = data !== undefined && bytes.length === total;
   const isSmall = isWhole && total <= BODY_PART;
