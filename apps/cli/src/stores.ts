@@ -1,4 +1,4 @@
-import { openCommand, openLedger, openQueues } from "@millrace/connect";
+import { openCommand, openLedger, openQueues, type StoreUrls } from "@millrace/connect";
 import { MillraceError } from "@millrace/core";
 import { createPool, type Ledger } from "@millrace/ledger";
 import { createOperator, type Actor, type Operator } from "@millrace/operations";
@@ -7,28 +7,19 @@ import { loadConfig } from "@millrace/service";
 import { type CliContext, readSettings, type Settings } from "./context.ts";
 import { readQueueKey, readRun } from "./data-folder.ts";
 
-/** Without `redisUrl` the queue is on Postgres too. */
-export interface Stores {
-  readonly databaseUrl: string;
-  /** The same database by connections of their own; undefined where `databaseUrl` gives these. */
-  readonly sessionUrl?: string | undefined;
-  readonly redisUrl: string | undefined;
-  /** Signs jobs on Redis; undefined where jobs are not signed. */
-  readonly queueKey?: string | undefined;
-  readonly queuePrefix?: string | undefined;
-}
+/** Without a `REDIS_URL` the queue is on Postgres too. */
+export type Stores = StoreUrls & { readonly DATABASE_URL: string };
 
 /** @throws `database_unreachable` where neither the environment nor a run here names one */
 export async function findStores({ environment, dataDir }: Settings): Promise<Stores> {
-  const { DATABASE_URL: databaseUrl, DATABASE_SESSION_URL: sessionUrl } = environment;
-  const { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix } = environment;
-  const queueKey = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
-  if (databaseUrl !== undefined)
-    return { databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix };
+  const { DATABASE_URL } = environment;
+  const MILLRACE_QUEUE_KEY = environment.MILLRACE_QUEUE_KEY ?? (await readQueueKey(dataDir));
+  if (DATABASE_URL !== undefined) return { ...environment, DATABASE_URL, MILLRACE_QUEUE_KEY };
   const run = await readRun(dataDir);
   if (run !== undefined) {
-    // Both of the run: a REDIS_URL that was set since then is no queue of its ledger.
-    return { databaseUrl: run.database_url, redisUrl: run.redis_url, queueKey, queuePrefix };
+    // All of the run: a REDIS_URL that was set since then is no queue of its ledger.
+    const ofRun = { DATABASE_URL: run.database_url, REDIS_URL: run.redis_url, MILLRACE_QUEUE_KEY };
+    return { ...environment, DATABASE_SESSION_URL: undefined, ...ofRun };
   }
   throw new MillraceError(
     "database_unreachable",
@@ -41,7 +32,7 @@ export async function withQueues<Result>(
   sources: readonly string[],
   work: (queues: Queues) => Promise<Result>,
 ): Promise<Result> {
-  const queues = await openQueues(variablesOf(stores), { role: "cli", sources });
+  const queues = await openQueues(stores, { role: "cli", sources });
   try {
     return await work(queues);
   } finally {
@@ -67,8 +58,8 @@ export async function withLedger<Result>(
   context: CliContext,
   work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
-  const { databaseUrl } = await findStores(readSettings(context));
-  const { ledger, close } = await openLedger(databaseUrl);
+  const { DATABASE_URL } = await findStores(readSettings(context));
+  const { ledger, close } = await openLedger(DATABASE_URL);
   try {
     return await work(ledger);
   } finally {
@@ -82,7 +73,7 @@ export async function withStores<Result>(
 ): Promise<Result> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const stores = openCommand(variablesOf(await findStores(settings)), config);
+  const stores = openCommand(await findStores(settings), config);
   try {
     return await work(await stores.opened);
   } finally {
@@ -93,16 +84,6 @@ export async function withStores<Result>(
 export interface OpenStores {
   readonly ledger: Ledger;
   readonly queues: Queues;
-}
-
-function variablesOf({ databaseUrl, sessionUrl, redisUrl, queueKey, queuePrefix }: Stores) {
-  return {
-    DATABASE_URL: databaseUrl,
-    DATABASE_SESSION_URL: sessionUrl,
-    REDIS_URL: redisUrl,
-    MILLRACE_QUEUE_KEY: queueKey,
-    ...(queuePrefix === undefined ? {} : { QUEUE_PREFIX: queuePrefix }),
-  };
 }
 
 export async function withOperator<Result>(

@@ -30,7 +30,13 @@ export {
 } from "./connection-budget.ts";
 export { openIngress } from "./ingress-stores.ts";
 export { openLedger, sessionFinding, sessionNeeded } from "./open-ledger.ts";
-export { openQueues, queueKeys, warnIfUnsigned, type StoreWatch } from "./open-queues.ts";
+export {
+  openQueues,
+  queueKeys,
+  warnIfUnsigned,
+  type StoreUrls,
+  type StoreWatch,
+} from "./open-queues.ts";
 export { findJobOwner } from "./queue-owner.ts";
 export {
   openCommand,

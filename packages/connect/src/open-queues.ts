@@ -27,17 +27,7 @@ import type { ConnectionUse } from "./connection-budget.ts";
 import { connectLedger, sessionNeeded } from "./open-ledger.ts";
 
 /** The variables that name the servers; queues are on Postgres without a `REDIS_URL`. */
-export type StoreUrls = Pick<Environment, "DATABASE_URL" | "REDIS_URL"> &
-  Partial<
-    Pick<
-      Environment,
-      | "MILLRACE_REDIS_VOLATILE"
-      | "MILLRACE_QUEUE_KEY"
-      | "RETENTION_DATABASE_URL"
-      | "DATABASE_SESSION_URL"
-      | "QUEUE_PREFIX"
-    >
-  >;
+export type StoreUrls = Partial<Environment>;
 
 export interface StoreWatch {
   readonly onError?: (cause: string, error: unknown) => void;
@@ -162,14 +152,12 @@ function withReason(error: unknown, reason: unknown): unknown {
   });
 }
 
-type KeyVariables = Partial<Pick<Environment, "REDIS_URL" | "MILLRACE_QUEUE_KEY">>;
-
 /**
  * The keys that sign jobs on Redis. None on Postgres, where anyone who can add a job can write to
  * the ledger too, and none where Redis is on this machine and no key is set.
  * @throws `queue_key_missing` for a Redis that other machines may reach; `invalid_config`
  */
-export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables): QueueKeys | undefined {
+export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: StoreUrls): QueueKeys | undefined {
   if (REDIS_URL === undefined) return undefined;
   if (MILLRACE_QUEUE_KEY !== undefined) return new QueueKeys(MILLRACE_QUEUE_KEY);
   if (isRedisOnThisMachine(REDIS_URL)) return undefined;
@@ -181,7 +169,7 @@ export function queueKeys({ REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables): Queu
 }
 
 export function warnIfUnsigned(
-  { REDIS_URL, MILLRACE_QUEUE_KEY }: KeyVariables,
+  { REDIS_URL, MILLRACE_QUEUE_KEY }: StoreUrls,
   logger: Pick<Logger, "warn">,
 ): void {
   if (REDIS_URL === undefined || MILLRACE_QUEUE_KEY !== undefined) return;

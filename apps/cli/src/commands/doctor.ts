@@ -83,8 +83,6 @@ async function examine(context: CliContext): Promise<Report> {
   if (loaded === undefined) return { checks, diagnosis: undefined };
   const { config } = loaded;
   const { environment } = settings;
-  const { REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey } = environment;
-  const allowVolatile = environment.MILLRACE_REDIS_VOLATILE === "1";
   let stores: Stores;
   try {
     stores = await findStores(settings);
@@ -92,14 +90,13 @@ async function examine(context: CliContext): Promise<Report> {
     if (!isMillraceError(error)) throw error;
     const fix = "Set DATABASE_URL, such as postgres://user:password@127.0.0.1:5432/app";
     checks.push({ name: "postgres", ...bad(error.message, fix) });
-    await runChecks(checks, [REDIS_CHECK], { redisUrl, queueKey, config, allowVolatile });
+    await runChecks(checks, [REDIS_CHECK], { ...environment, config });
     return { checks, diagnosis: undefined };
   }
   const ofStores = await examineStores(context, {
     ...stores,
-    ...(isApart ? { queueKey } : {}),
-    ...{ config, handlers, allowVolatile, parts: partsOf(loaded) },
-    retentionUrl: environment.RETENTION_DATABASE_URL,
+    ...(isApart ? { MILLRACE_QUEUE_KEY: environment.MILLRACE_QUEUE_KEY } : {}),
+    ...{ config, handlers, parts: partsOf(loaded) },
   });
   return { ...ofStores, checks: [...checks, ...ofStores.checks] };
 }
@@ -124,9 +121,9 @@ async function examineStores(
   context: CliContext,
   stores: Omit<StoresChecked, "pool">,
 ): Promise<Report> {
-  const { config, databaseUrl } = stores;
+  const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
-  const pool = createPool({ url: databaseUrl, max: 3, applicationName: "millrace-doctor" });
+  const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });
   try {
     await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool });
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
@@ -150,10 +147,11 @@ async function examineStores(
 }
 
 /** Opening a queue on Postgres creates its tables, so without tables nothing is compared. */
-function canCompare(checks: readonly Line[], { redisUrl, queueKey }: Stores): boolean {
-  if (redisUrl !== undefined && keyFault({ redisUrl, queueKey }) !== undefined) return false;
+function canCompare(checks: readonly Line[], stores: Stores): boolean {
+  if (keyFault(stores) !== undefined) return false;
   return checks.every(({ name, state }) => {
-    if (name === "schema" || (name === "queue" && redisUrl === undefined)) return state === "ok";
+    if (name === "schema" || (name === "queue" && stores.REDIS_URL === undefined))
+      return state === "ok";
     return state !== "unknown";
   });
 }

@@ -169,7 +169,7 @@ async function readQueued(
 ): Promise<QueuedPage | null> {
   const settings = readSettings(context);
   const stores = await findStores(settings);
-  if (stores.redisUrl === undefined) return null;
+  if (stores.REDIS_URL === undefined) return null;
   try {
     const { config } = await loadConfig(settings.configPath);
     const sources = Object.keys(config.sources);

@@ -80,7 +80,7 @@ async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>):
   const { config } = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
   const sources = Object.keys(config.sources);
-  const { ledger, close } = await openLedger(stores.databaseUrl);
+  const { ledger, close } = await openLedger(stores.DATABASE_URL);
   try {
     const identity = await ledger.repair.readIdentity();
     if (identity.ranOn === undefined || isSameDatabase(identity.ranOn, identity)) {

@@ -50,7 +50,7 @@ export async function migrateAll(
     const applied = await migrate({ pool, ...options });
     say(`${name}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`);
   });
-  if (stores.redisUrl !== undefined) return;
+  if (stores.REDIS_URL !== undefined) return;
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
   say("queue: up to date");
 }
@@ -60,7 +60,7 @@ async function eachPart(
   stores: Stores,
   visit: (pool: Pool, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
-  const url = stores.sessionUrl ?? stores.databaseUrl;
+  const url = stores.DATABASE_SESSION_URL ?? stores.DATABASE_URL;
   await withPool({ url, max: 2, applicationName: "millrace-migrate" }, async (pool) => {
     for (const part of partsOf(loaded)) await visit(pool, part);
   });

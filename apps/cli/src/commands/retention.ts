@@ -54,9 +54,9 @@ async function runRetentionCommand(
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
-  const { databaseUrl, sessionUrl } = await findStores(settings);
+  const { DATABASE_URL, DATABASE_SESSION_URL } = await findStores(settings);
   const print = (text: string) => context.stdout.write(`${text}\n`);
-  const { pool, pooler, close } = await openLedger(sessionUrl ?? databaseUrl);
+  const { pool, pooler, close } = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
   try {
     const ledger = createRetentionLedger({ pool });
     if (dryRun === true) {
@@ -65,8 +65,8 @@ async function runRetentionCommand(
       return 0;
     }
     if (pooler === "transaction") {
-      const variable = sessionUrl === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
-      throw sessionNeeded("the retention", variable);
+      const isApart = DATABASE_SESSION_URL !== undefined;
+      throw sessionNeeded("the retention", isApart ? "DATABASE_SESSION_URL" : "DATABASE_URL");
     }
     const { result, counts } = await run(context, ledger, policy);
     print(json === true ? resultJson(result, counts) : resultText(result, counts));

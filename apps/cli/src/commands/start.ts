@@ -100,7 +100,7 @@ async function runUntil(
   emergencies.push(() => database.stopAtOnce());
   if (stop.signal.aborted) return;
 
-  const stores = { databaseUrl: database.url, redisUrl };
+  const stores = { DATABASE_URL: database.url, REDIS_URL: redisUrl };
   await migrateAll(loaded, stores, (line) => say("info", line));
   await checkConnections(loaded.config, stores, start.workers);
   if (stop.signal.aborted) return;

@@ -30,14 +30,12 @@ import { withPool, type Pool, type Stores } from "../stores.ts";
 import { checkTypes } from "./check-project.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
-export interface StoresChecked extends Stores {
+export type StoresChecked = Stores & {
   readonly pool: Pool;
-  readonly retentionUrl: string | undefined;
-  readonly allowVolatile: boolean;
   readonly config: Config;
   readonly handlers: readonly Handler[];
   readonly parts: readonly MigrationPart[];
-}
+};
 
 /** The states of a Postgres that answers. */
 export const ANSWERS = ["postgres", "ok", "note", "bad"] as const;
@@ -101,12 +99,12 @@ function asSeen(detail: string, findings: readonly Finding[]): Seen {
 }
 
 /** Postgres has connections for one worker, and for the processes that run now. */
-async function checkConnections({ pool, config, redisUrl }: StoresChecked): Promise<Seen> {
+async function checkConnections({ pool, config, REDIS_URL }: StoresChecked): Promise<Seen> {
   const use = await readConnectionUse(pool);
   const { given, held, pools, mayTake } = use;
   const holders = [...held].map(([name, count]) => `${name || "unnamed"} ${count}`);
   const sum = [...held.values()].reduce((total, count) => total + count, 0);
-  const options = { queuesOnPostgres: redisUrl === undefined };
+  const options = { queuesOnPostgres: REDIS_URL === undefined };
   const alone = workerFinding(await connectionsGiven(pool), config, options);
   const ofOne = alone && { ...alone, detail: `a worker does not start: ${alone.detail}` };
   const findings = [ofOne, connectionFinding(use)].filter((each) => each !== undefined);
@@ -137,13 +135,13 @@ async function checkStandby({ pool }: StoresChecked): Promise<Seen | undefined> 
  */
 async function checkSession(on: StoresChecked): Promise<Seen | undefined> {
   const primary: Named = ["DATABASE_URL", undefined];
-  const session: Named = ["DATABASE_SESSION_URL", on.sessionUrl];
-  const retention: Named = ["RETENTION_DATABASE_URL", on.retentionUrl];
+  const session: Named = ["DATABASE_SESSION_URL", on.DATABASE_SESSION_URL];
+  const retention: Named = ["RETENTION_DATABASE_URL", on.RETENTION_DATABASE_URL];
   const [forQueue = primary] = [session].filter(isSet);
   const [forRetention = primary] = [retention, session].filter(isSet);
   const users = [
     { who: "the retention", named: forRetention, suffers: (is: Pooler) => is === "transaction" },
-    ...(on.redisUrl === undefined
+    ...(on.REDIS_URL === undefined
       ? [{ who: "the queue", named: forQueue, suffers: (is: Pooler) => is !== "none" }]
       : []),
   ];
@@ -221,7 +219,8 @@ async function checkMisplaced({ pool }: StoresChecked): Promise<Seen | undefined
 }
 
 /** This login can drop old bodies, where the retention has no other. */
-async function checkRetention({ pool, retentionUrl }: StoresChecked): Promise<Seen | undefined> {
-  const finding = retentionUrl === undefined ? await retentionFinding(pool) : undefined;
+async function checkRetention(on: StoresChecked): Promise<Seen | undefined> {
+  if (on.RETENTION_DATABASE_URL !== undefined) return undefined;
+  const finding = await retentionFinding(on.pool);
   return finding && note(finding.detail, finding.fix);
 }

@@ -1,4 +1,4 @@
-import { findJobOwner, queueKeys } from "@millrace/connect";
+import { findJobOwner, queueKeys, type StoreUrls } from "@millrace/connect";
 import {
   asError,
   isMillraceError,
@@ -17,15 +17,12 @@ import {
   type SenderFinding,
 } from "@millrace/operations";
 import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millrace/queue";
-import type { OpenStores, Stores } from "../stores.ts";
+import type { OpenStores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
 import { printable } from "../terminal-text.ts";
 import { bad, note, ok, type Check, type Seen } from "./report.ts";
 
-type RedisChecked = Pick<Stores, "redisUrl" | "queueKey"> & {
-  readonly config: Pick<Config, "queue">;
-  readonly allowVolatile: boolean;
-};
+type RedisChecked = StoreUrls & { readonly config: Pick<Config, "queue"> };
 
 /** The check of the queue, alone where no database is named. */
 export const REDIS_CHECK: Check<RedisChecked> = { name: "queue", run: checkRedis };
@@ -74,7 +71,7 @@ interface Fault {
 }
 
 async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
-  const { redisUrl, queueKey } = on;
+  const { REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey } = on;
   if (redisUrl === undefined) return undefined;
   const key = keyFault(on);
   if (key !== undefined) return bad(key.detail, key.fix);
@@ -93,19 +90,17 @@ async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
     ...(replicas < wanted ? [replicaFault(wanted)] : []),
   ];
   if (faults.length === 0) return ok(detail);
-  const isAccepted = ({ code }: Fault) => code === "redis_volatile" && on.allowVolatile;
+  const isAccepted = ({ code }: Fault) =>
+    code === "redis_volatile" && on.MILLRACE_REDIS_VOLATILE === "1";
   const details = [detail, ...faults.map((fault) => fault.detail)].join("; ");
   const fixes = faults.map(({ fix }) => fix).join("; ");
   return faults.every(isAccepted) ? note(details, fixes) : bad(details, fixes);
 }
 
 /** The fault of a Redis that no role can use, because the key of jobs is missing. */
-export function keyFault({
-  redisUrl,
-  queueKey,
-}: Pick<Stores, "redisUrl" | "queueKey">): Fault | undefined {
+export function keyFault(stores: StoreUrls): Fault | undefined {
   try {
-    queueKeys({ REDIS_URL: redisUrl, MILLRACE_QUEUE_KEY: queueKey });
+    queueKeys(stores);
     return undefined;
   } catch (error) {
     if (!isMillraceError(error)) throw error;
@@ -129,14 +124,14 @@ const replicaFault = (wanted: number): Fault => ({
 });
 
 /** The disk of Redis keeps up, for more than the second between two fsyncs. */
-async function checkDisk({ redisUrl }: StoresChecked): Promise<Seen | undefined> {
+async function checkDisk({ REDIS_URL: redisUrl }: StoresChecked): Promise<Seen | undefined> {
   if (redisUrl === undefined) return undefined;
   if (!(await isDiskSlow(redisUrl))) return ok("no fsync was slow");
   return bad("Redis waits for its disk, and holds what it confirms in memory alone meanwhile");
 }
 
-async function checkPostgresQueue({ pool, redisUrl }: StoresChecked): Promise<Seen | undefined> {
-  if (redisUrl !== undefined) return undefined;
+async function checkPostgresQueue({ pool, REDIS_URL }: StoresChecked): Promise<Seen | undefined> {
+  if (REDIS_URL !== undefined) return undefined;
   const { rows } = await pool.query<{ known: boolean }>(
     "SELECT to_regclass('bullmq.migration') IS NOT NULL AS known",
   );
@@ -148,7 +143,7 @@ async function checkPostgresQueue({ pool, redisUrl }: StoresChecked): Promise<Se
 /** Milliseconds that clocks may differ by; signatures and delays allow for much more. */
 const SKEW_MS_MAX = 5_000;
 
-async function checkClocks({ pool, redisUrl }: StoresChecked): Promise<Seen> {
+async function checkClocks({ pool, REDIS_URL: redisUrl }: StoresChecked): Promise<Seen> {
   const postgresMs = async () => {
     const { rows } = await pool.query<{ ms: number }>(
       "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms",

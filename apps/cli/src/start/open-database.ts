@@ -72,11 +72,11 @@ function connectionsOfStart(config: Config, workers: number, onRedis: boolean): 
 /** @throws `too_many_connections`: processes without one would wait for each other under load. */
 export async function checkConnections(
   config: Config,
-  { databaseUrl, redisUrl }: Stores,
+  { DATABASE_URL, REDIS_URL }: Stores,
   workers: number,
 ): Promise<void> {
-  const wanted = connectionsOfStart(config, workers, redisUrl !== undefined);
-  const options = { url: databaseUrl, max: 1, applicationName: "millrace-start" };
+  const wanted = connectionsOfStart(config, workers, REDIS_URL !== undefined);
+  const options = { url: DATABASE_URL, max: 1, applicationName: "millrace-start" };
   const available = await withPool(options, connectionsGiven);
   if (wanted <= available) return;
   throw new MillraceError(
