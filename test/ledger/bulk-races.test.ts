@@ -38,7 +38,7 @@ async function failed(count: number): Promise<EventKeys> {
 }
 
 async function start(verb: BulkVerb): Promise<{ run: BulkRun; open: OpenBulkRun }> {
-  const actor = { user: "ops", role: "operator", via: "cli" };
+  const actor = { user: "ops", role: "operator", via: "cli" } as const;
   const how = { verb, filter: {}, rate: 50, total: undefined, actor, auditId: "1" };
   const run = await it.ledger.bulkRuns.start(how);
   const open = (await it.ledger.bulkWork.open()).find(({ id }) => id === run.id);

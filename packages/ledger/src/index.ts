@@ -14,7 +14,7 @@
  * One process leads by a lease (leader.ts). Nothing is retried here: an error worth a retry is
  * `database_unavailable`, which every function can throw; `@throws` names the others.
  */
-export type { AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
+export type { Actor, AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";
 export type { AttemptLimits, AttemptWork } from "./claims/run-attempt.ts";
 export type { BegunEvent } from "./claims/calls.ts";

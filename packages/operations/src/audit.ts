@@ -1,14 +1,6 @@
-import type { AuditEntry, ErrorGroup, ErrorState } from "@millrace/api-contract";
+import type { ErrorGroup, ErrorState } from "@millrace/api-contract";
 import { isMillraceError, MillraceError } from "@millrace/core";
-import type { AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
-
-export interface Actor {
-  readonly user: string | null;
-  readonly role: AuditEntry["role"];
-  /** A page's session, a program's token, an open loopback, the command, or bull-board. */
-  readonly via: AuditEntry["via"];
-  readonly reason?: string | undefined;
-}
+import type { Actor, AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "audit">;

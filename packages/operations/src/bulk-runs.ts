@@ -7,8 +7,8 @@ import {
 } from "@millrace/api-contract";
 import { VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
-import type { BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
-import { underAudit, type Actor } from "./audit.ts";
+import type { Actor, BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
+import { underAudit } from "./audit.ts";
 import type { RunAgainQueues } from "./requeue.ts";
 
 export interface BulkOptions {

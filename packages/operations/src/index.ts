@@ -13,7 +13,8 @@
  *
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.
  */
-export { endSession, setErrorState, underAudit, type Actor } from "./audit.ts";
+export type { Actor } from "@millrace/ledger";
+export { endSession, setErrorState, underAudit } from "./audit.ts";
 export { startBulkRunner, type BulkNotice, type BulkRunner } from "./bulk-runner.ts";
 export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.ts";
 export { giveUpEvent, removeJobs } from "./give-up.ts";

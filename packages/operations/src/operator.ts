@@ -1,8 +1,8 @@
 import type { BulkVerb } from "@millrace/api-contract";
 import { MillraceError, type EventKey, type EventLookup } from "@millrace/core";
-import type { AuditedAct, AuditJson, BulkRunChange, Ledger } from "@millrace/ledger";
+import type { Actor, AuditedAct, AuditJson, BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
-import { underAudit, type Actor } from "./audit.ts";
+import { underAudit } from "./audit.ts";
 import {
   changeBulkRun,
   countBulk,

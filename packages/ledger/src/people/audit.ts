@@ -17,11 +17,13 @@ export interface AuditedAct {
   readonly filter?: AuditJson | undefined;
 }
 
-interface AuditIntent extends AuditedAct {
-  readonly actor: string | null;
-  readonly role: AuditEntry["role"];
-  readonly via: AuditEntry["via"];
+export interface Actor extends Pick<AuditEntry, "role" | "via"> {
+  readonly user: string | null;
   readonly reason?: string | undefined;
+}
+
+interface AuditIntent extends AuditedAct, Omit<Actor, "user"> {
+  readonly actor: Actor["user"];
 }
 
 /** Something that happened, such as a sign-in: its entry is whole at once. */

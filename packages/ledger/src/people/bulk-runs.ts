@@ -1,6 +1,7 @@
 import type { BulkRun, BulkState, BulkVerb } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
+import type { Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, queryWireRows } from "../connection/rows.ts";
@@ -16,12 +17,7 @@ export interface NewBulkRun {
   readonly rate: number;
   /** Events that match; undefined when they are too many to count. */
   readonly total: number | undefined;
-  readonly actor: {
-    readonly user: string | null;
-    readonly role: string;
-    readonly via: string;
-    readonly reason?: string | undefined;
-  };
+  readonly actor: Actor;
   readonly auditId: string;
 }
 

@@ -1,19 +1,12 @@
-import type { ErrorGroup, ErrorGroupPage, ErrorState } from "@millrace/api-contract";
+import type { ErrorGroup, ErrorGroupPage, ErrorState, ReadQueryOf } from "@millrace/api-contract";
 import { isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, queryWireRows } from "../connection/rows.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-export interface ErrorFilter {
-  readonly state?: ErrorState | undefined;
-  readonly source?: string | undefined;
-  readonly type?: string | undefined;
-  readonly q?: string | undefined;
-  readonly limit: number;
-  /** Groups to leave out at the beginning. */
-  readonly offset?: number | undefined;
-}
+type Query = ReadQueryOf<"get /errors">;
+export type ErrorFilter = Partial<Query> & Pick<Query, "limit">;
 
 /**
  * $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts

@@ -1,28 +1,16 @@
-import type { EventPage, EventRow } from "@millrace/api-contract";
-import { isStorable, MillraceError, type EventStatus, type Outcome } from "@millrace/core";
+import type { EventPage, EventRow, ReadQueryOf } from "@millrace/api-contract";
+import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { EVENT_COLUMNS } from "./event-row.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, toWire } from "../connection/rows.ts";
 
-export interface EventFilter {
-  readonly source?: string | undefined;
-  readonly type?: string | undefined;
-  readonly status?: EventStatus | undefined;
-  readonly outcome?: Outcome | undefined;
-  readonly error?: string | undefined;
-  readonly q?: string | undefined;
-  /** Recorded at this time or later, and before that one, by the database's clock. */
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
+/** As the API takes it: `since` and `until` are by the database's clock. */
+export interface EventFilter extends Partial<ReadQueryOf<"get /events">> {
   /** Recorded, or completed or failed, within so many milliseconds, by the database's clock. */
   readonly changedWithinMs?: number | undefined;
   /** Recorded before this bulk run was started, and of the same status since then. */
   readonly snapshotOfRun?: number | undefined;
-  readonly limit?: number | undefined;
-  /** By the time of their record: newest first (`desc`, the default) or oldest first. */
-  readonly order?: "asc" | "desc" | undefined;
-  readonly cursor?: string | undefined;
 }
 
 const LIMIT_DEFAULT = 50;
