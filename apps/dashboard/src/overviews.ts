@@ -1,4 +1,4 @@
-import { ACTIVITY_RANGES, type Activity } from "@millrace/api-contract";
+import { ACTIVITY_RANGES, type Activity, type ReadQueryOf } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
 import { diagnose, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
@@ -6,7 +6,6 @@ import type { Queues } from "@millrace/queue";
 import { EVENT_STATUSES } from "@millrace/core";
 import { metricsOf } from "@millrace/service";
 import type { Registry } from "prom-client";
-import { createActivityReader, type ActivityOf } from "./activity-reader.ts";
 import { cached } from "./cache.ts";
 import { createHealthReader, REFUSED_MINUTES } from "./health.ts";
 
@@ -17,9 +16,7 @@ interface Deps {
 
 export type Overviews = ReturnType<typeof createOverviews>;
 
-interface ActivityQuery extends ActivityOf {
-  readonly range: keyof typeof ACTIVITY_RANGES;
-}
+type ActivityQuery = ReadQueryOf<"get /activity">;
 
 export interface CompareOptions {
   readonly graceMs: number;
@@ -38,16 +35,10 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
     countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
     findRefusals: cached(ofEach(1_000), () => ledger.reads.findRefusals(REFUSED_MINUTES)),
   };
-  const readHour = createActivityReader(ledger.reads);
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {
     const { range, ...of } = JSON.parse(key) as ActivityQuery;
     const { seconds, count } = ACTIVITY_RANGES[range];
-    // The minutes of the last hour are counted from the events, up to now.
-    if (range === "1h") {
-      const buckets = await readHour(of);
-      return { bucket_seconds: seconds, buckets, counted_until: new Date().toISOString() };
-    }
-    const { buckets, countedUntil } = await ledger.reads.countedActivity({ ...of, seconds, count });
+    const { buckets, countedUntil } = await ledger.reads.activity({ ...of, seconds, count });
     return { bucket_seconds: seconds, buckets, counted_until: countedUntil ?? null };
   });
   const comparison = cached(ofEach(5_000), async () => {

@@ -54,7 +54,7 @@ export const activity = z.strictObject({
   bucket_seconds: z.int().describe("60, 600, 3,600 or 14,400: for 1h, 24h, 7d, and 30d."),
   buckets: z
     .array(activityBucket)
-    .describe("Oldest first, up to `counted_until`. Latencies of more than an hour are estimates."),
+    .describe("Oldest first, up to `counted_until`. Latencies are off by a fifth at most."),
   counted_until: instant(
     "Until when events are counted: the leading worker counts them every minute. Null while none are.",
   ).nullable(),

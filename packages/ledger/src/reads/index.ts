@@ -3,7 +3,7 @@ import { ping } from "../connection/ping.ts";
 import { findDeliveries } from "../intake/deliveries.ts";
 import { findRefusals, findRefusedSources } from "../intake/refusals.ts";
 import { findLeader } from "../repair/leader.ts";
-import { activity, countedActivity } from "./activity.ts";
+import { activity } from "./activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./count-events.ts";
 import { findConflicts, findEvent, findStatus } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
@@ -24,7 +24,6 @@ export const reads = {
   countConflicts,
   countRefused,
   activity,
-  countedActivity,
   findFailedShares,
   findOpen,
   findRefusals,
