@@ -12,7 +12,7 @@ import { expect, it } from "vitest";
 import { openForEach } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
-import { contentsOfRedis as contents, scriptsRun } from "../support/redis-contents.ts";
+import { callsOf, contentsOfRedis as contents } from "../support/redis-contents.ts";
 import { until } from "../support/until.ts";
 import { openQueuesOnRedis } from "./queues-on-redis.ts";
 
@@ -21,9 +21,9 @@ describeOnRedis("adding jobs", () => {
 
   it("runs one script for all jobs of a call", async () => {
     await on.queues.enqueue([event("evt_0")]);
-    const before = await scriptsRun(on.client);
+    const before = await callsOf(on.client, "evalsha");
     await on.queues.enqueue([event("evt_1"), event("evt_2"), event("evt_3")]);
-    expect((await scriptsRun(on.client)) - before).toBe(1);
+    expect((await callsOf(on.client, "evalsha")) - before).toBe(1);
   });
 
   it("signs a job that begins later as it does every other", async () => {
@@ -64,7 +64,7 @@ describeOnRedis("adding jobs", () => {
       }
       await addToBoth(shapes());
       expect(Object.keys(await contents(plain))).toEqual(
-        ["events", "id", "marker", "meta", "wait", ...shapes().map((each) => idOf(each))]
+        ["id", "marker", "meta", "wait", ...shapes().map((each) => idOf(each))]
           .map((name) => PREFIX + name)
           .toSorted(),
       );

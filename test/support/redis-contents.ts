@@ -2,8 +2,8 @@ import type { Redis } from "ioredis";
 
 export async function contentsOfRedis(client: Redis): Promise<Record<string, unknown>> {
   const all = (await client.keys("*")).toSorted();
-  // A count of our own, which BullMQ has not.
-  const keys = all.filter((key) => !key.endsWith(":millrace:jobs"));
+  // A count of our own, which BullMQ has not, and its notices, which we do not write.
+  const keys = all.filter((key) => !/:(?:millrace:jobs|events)$/.test(key));
   return Object.fromEntries(
     await Promise.all(keys.map(async (key) => [key, await valueOf(client, key)] as const)),
   );
@@ -23,14 +23,14 @@ async function valueOf(client: Redis, key: string): Promise<unknown> {
       return /:(?:completed|failed)$/.test(key)
         ? (await client.zrange(key, 0, -1)).toSorted()
         : await client.zrange(key, 0, -1, "WITHSCORES");
-    case "stream":
-      return (await client.xrange(key, "-", "+")).map(([, fields]) => fields);
     default:
       return key.endsWith(":stalled-check") ? "a time" : await client.get(key);
   }
 }
 
-export async function scriptsRun(client: Redis): Promise<number> {
+/** The calls of commands since the server started, those in scripts too. */
+export async function callsOf(client: Redis, ...commands: readonly string[]): Promise<number> {
   const stats = await client.info("commandstats");
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  const calls = commands.map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1]);
+  return calls.reduce((sum, each) => sum + Number(each ?? 0), 0);
 }

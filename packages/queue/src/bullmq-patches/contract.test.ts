@@ -48,6 +48,7 @@ test.each([
 });
 
 test.each([
+  ["the name by which it runs commands", "local rcall = redis.call\n"],
   ["the line after its functions", "\nlocal jobIdKey = KEYS[12]\n"],
   ["the time in ARGV[2]", "local timestamp = ARGV[2]"],
   ["the state in ARGV[5]", 'if ARGV[5] == "completed" then'],

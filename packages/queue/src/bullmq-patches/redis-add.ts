@@ -5,7 +5,7 @@ import { JOB_OPTIONS, jobOptions } from "../jobs.ts";
 import { COUNT_ADDED, countAdded } from "./redis-completions.ts";
 import { createRedisScript, replyError, requireKnownBullmq } from "./redis-script.ts";
 
-const KEYS = ["wait", "meta", "id", "active", "events", "marker", "failed", "completed"];
+const KEYS = ["wait", "meta", "id", "active", "marker", "failed", "completed"];
 
 /** The script's answers for a job; anything else is an error's message. */
 const ANSWERS = ["accepted", "duplicate", "failed", "conflict", "completed"] as const;
@@ -74,24 +74,18 @@ const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }
 
 /**
  * Does the work of BullMQ's own script for many jobs without a delay, a priority, a parent, or a
- * deduplication key: stores what `queue.add` would store, value for value. An error of one job is
- * its own answer; that of a replica is the whole call's. A duplicate is one whether or not its
- * notice is published: Redis may be full. Job data is our envelope, in which the first unescaped
+ * deduplication key: stores what `queue.add` would store, value for value, but no notices, which
+ * nothing reads. An error of one job is its own answer; that of a replica is the whole call's. Job
+ * data is our envelope, in which the first unescaped
  * "body_hash" is the event's; parsing a body of a megabyte would hold up the server.
  * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the two
  * parts of the options; then for each job its id, name, body hash and data.
  */
 const ADD = `${COUNT_ADDED}
-local wait, meta, counter, active, events, marker, failed, completed = unpack(KEYS)
+local wait, meta, counter, active, marker, failed, completed = unpack(KEYS)
 local prefix, timestamp, exact = ARGV[1], ARGV[2], ARGV[3] == "1"
 local call = redis.call
 local NEW, DUPLICATE, FAILED, CONFLICT, COMPLETED = 0, 1, 2, 3, 4
-
-local maxEvents = call("HGET", meta, "opts.maxLenEvents")
-if not maxEvents then
-  maxEvents = 10000
-  call("HSET", meta, "opts.maxLenEvents", maxEvents)
-end
 
 local function known(id, key, bodyHash)
   if not exact then return DUPLICATE end
@@ -105,16 +99,10 @@ end
 
 local function add(id, name, bodyHash, data)
   local key = prefix .. id
-  if call("EXISTS", key) == 1 then
-    local found = known(id, key, bodyHash)
-    pcall(call, "XADD", events, "MAXLEN", "~", maxEvents, "*", "event", "duplicated", "jobId", id)
-    return found
-  end
+  if call("EXISTS", key) == 1 then return known(id, key, bodyHash) end
   call("HMSET", key, "name", name, "data", data, "opts", ARGV[4] .. cjson.encode(id) .. ARGV[5],
     "timestamp", timestamp, "delay", 0, "priority", 0)
-  call("XADD", events, "*", "event", "added", "jobId", id, "name", name)
   call("LPUSH", wait, id)
-  call("XADD", events, "MAXLEN", "~", maxEvents, "*", "event", "waiting", "jobId", id)
   return NEW
 end
 

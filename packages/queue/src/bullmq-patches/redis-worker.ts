@@ -98,12 +98,35 @@ async function finishMany(
 const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
 
 /**
+ * For each job BullMQ asks for the queue's settings and its delayed jobs, and sets the marker that
+ * wakes a worker: here one time for all. These commands are known by their key and last argument.
+ */
+const ONCE_A_CALL = `
+local call, stalled = redis.call, KEYS[5]
+local hasStalled = call("EXISTS", stalled) == 1
+local shared = {
+  ZRANGEBYSCORE = { key = KEYS[7], last = 1000 },
+  HMGET = { key = KEYS[9], last = "duration" },
+  ZADD = { key = KEYS[14], last = "0" },
+}
+local function rcall(name, key, ...)
+  if name == "XADD" or key == stalled and not hasStalled then return end
+  local known = shared[name]
+  if not known or known.key ~= key or known.last ~= select(-1, ...) then return call(name, key, ...) end
+  local answer = known.answer or call(name, key, ...)
+  -- Delayed jobs that were due are promoted, and are not due any more.
+  if name ~= "ZRANGEBYSCORE" or #answer == 0 then known.answer = answer end
+  return answer
+end
+`;
+
+/**
  * BullMQ's text becomes the body of a function, called for each job with its keys and arguments.
  * Old notices are trimmed with the first job, and old ended jobs after the last one. An error of
  * one job is its own answer; that of a replica is the whole call's.
  */
 function createFinishScript(): RedisScript {
-  const [functions, body] = bullmqScript("moveToFinished").content.split(FIRST_LINE);
+  const [functions, body] = bullmqScript("moveToFinished", ONCE_A_CALL).content.split(FIRST_LINE);
   if (functions === undefined || body === undefined) {
     throw new Error(
       "Cannot use BullMQ: its moveToFinished is not the script that this was read from",
