@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import { type Environment, readEnvironment } from "@millrace/core";
+import { type Environment, MillraceError, readEnvironment } from "@millrace/core";
+import { reasonOf } from "@millrace/service";
 
 export interface Output {
   write(data: string | Uint8Array): unknown;
@@ -44,6 +46,21 @@ export function readSettings(context: CliContext): Settings {
     configPath: findConfig(environment.MILLRACE_CONFIG, context),
     dataDir: resolve(context.cwd, environment.MILLRACE_DATA_DIR),
   };
+}
+
+/**
+ * Reads a file, or standard input for `-`.
+ * @throws `invalid_request` when the file cannot be read.
+ */
+export async function readInput(file: string, context: CliContext): Promise<Buffer> {
+  if (file === "-") return context.readStdin();
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new MillraceError("invalid_request", `Cannot read "${file}": ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 const NAME = "millrace.config.ts";

@@ -90,6 +90,7 @@ const COMMANDS: readonly {
   { names: ["ingress", "worker", "dashboard"], load: () => import("./commands/roles.ts") },
   { names: ["migrate"], load: () => import("./commands/migrate.ts") },
   { names: ["send"], load: () => import("./commands/send.ts") },
+  { names: ["verify"], load: () => import("./commands/verify.ts") },
   { names: ["events"], load: () => import("./commands/events.ts") },
   { names: ["errors"], load: () => import("./commands/errors.ts") },
   { names: ["retry", "replay", "give-up"], load: () => import("./commands/retry-replay.ts") },

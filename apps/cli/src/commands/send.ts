@@ -1,20 +1,11 @@
-import { readFile } from "node:fs/promises";
-import {
-  type Config,
-  type EventLookup,
-  isInternal,
-  MillraceError,
-  type Provider,
-  secretVariable,
-  type SignRequest,
-  withUrl,
-} from "@millrace/core";
+import { type EventLookup, MillraceError, type SignRequest } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { loadConfig, reasonOf, resolveSecrets } from "@millrace/service";
+import { loadConfig } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
-import { type CliContext, readSettings, type Settings } from "../context.ts";
-import { readDevelopmentSecrets, readRun } from "../data-folder.ts";
+import { type CliContext, readInput, readSettings, type Settings } from "../context.ts";
+import { readRun } from "../data-folder.ts";
+import { findSecrets, findSource } from "../find-source.ts";
 import { duration, wholeNumber, WAIT_MS } from "../parse-option.ts";
 import {
   parseOverride,
@@ -98,16 +89,17 @@ async function runSend(
 ): Promise<number> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const provider = providerOf(config, source);
+  const { provider } = findSource(config, source, "send to");
   const { env } = context;
-  const secret = await findSecret(source, config, { env, dataDir: settings.dataDir });
+  const secrets = await findSecrets(config, source, { env, dataDir: settings.dataDir });
+  const [secret = ""] = secrets[source] ?? [];
   const url = await ingressUrl(source, options.url, settings);
   const recipe: EventRecipe = {
     provider,
     secret,
     type: type ?? usualType(provider),
     id: options.id,
-    data: options.data === undefined ? undefined : await readData(options.data, context),
+    data: options.data === undefined ? undefined : await readInput(options.data, context),
     overrides: options.set ?? [],
   };
 
@@ -152,43 +144,6 @@ async function tellEnds(
     return exitCodeOf(ended);
   });
   return Math.max(0, ...(await Promise.all(codes)));
-}
-
-function providerOf(config: Config, source: string): Provider {
-  const configured = Object.hasOwn(config.sources, source) ? config.sources[source] : undefined;
-  if (configured !== undefined && !isInternal(configured)) return configured.provider;
-  const why =
-    configured === undefined ? "" : "it is an internal source, whose events handlers emit; ";
-  throw new MillraceError(
-    "unknown_source",
-    `Cannot send to "${source}": ${why}the config has ${Object.keys(withUrl(config.sources)).join(", ")}`,
-  );
-}
-
-async function readData(file: string, context: CliContext): Promise<Buffer> {
-  if (file === "-") return context.readStdin();
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw new MillraceError("invalid_request", `Cannot read the body: ${reasonOf(error)}`, {
-      cause: error,
-    });
-  }
-}
-
-async function findSecret(
-  source: string,
-  config: Config,
-  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
-): Promise<string> {
-  const [own] = resolveSecrets(config, from.env)[source] ?? [];
-  const secret = own ?? (await readDevelopmentSecrets(from.dataDir))[source];
-  if (secret !== undefined) return secret;
-  throw new MillraceError(
-    "missing_secret",
-    `Cannot sign for "${source}": ${secretVariable(source)} is not set, and no \`millrace start\` ` +
-      `has made a secret in ${from.dataDir}`,
-  );
 }
 
 async function ingressUrl(
