@@ -138,7 +138,7 @@ export interface Provider<DataField extends string = string> {
   readonly dataField?: DataField;
   /** False when the event id stands outside what the signature covers. */
   readonly idIsSigned: boolean;
-  /** True when a token is all that is checked: nothing covers the body of a delivery. */
+  /** True when nothing signed covers all of the body: a token, or a signature of some fields. */
   readonly authenticatedOnly?: boolean;
   /** Takes bodies in gzip; the signature covers them as they came (`raw`), or inflated. */
   readonly inflate?: "raw" | "inflated";

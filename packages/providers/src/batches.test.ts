@@ -1,6 +1,7 @@
 import type { Identification } from "@millrace/core";
+import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { meta, sendgrid } from "./index.ts";
+import { adyen, meta, sendgrid } from "./index.ts";
 import { deliveryOf } from "./testing/sign-delivery.ts";
 
 const META = meta({ verifyToken: "a token of ours" }).provider;
@@ -115,4 +116,39 @@ test.each([
   ["lists that are none", '{"object":"page","entry":[{"changes":5}]}', [{ type: "page" }]],
 ])("a body of Meta's with %s is not thrown at", (_title, body, expected) => {
   expect(posted(body)).toMatchObject(expected as object);
+});
+
+test("an item of Adyen's has one id however it is written, and its fields cannot be cut otherwise", async () => {
+  const key = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056";
+  const { provider } = adyen();
+  const sign = (text: string) =>
+    createHmac("sha256", Buffer.from(key, "hex")).update(text).digest("base64");
+  const take = async (psp: string, rest: object, hmacSignature: string) => {
+    const item = JSON.stringify({ ...rest, additionalData: { hmacSignature } });
+    const body = `{"notificationItems":[{"NotificationRequestItem":{"pspReference":${psp},${item.slice(1)}}]}`;
+    const delivery = deliveryOf({}, body);
+    const verified = await provider.createVerifier([key]).verify(delivery);
+    return verified.ok ? provider.identify(delivery) : verified.code;
+  };
+  const signed = sign("79::A:R:1:10:EUR:AUTHORISATION:true");
+  const honest = {
+    ...{ merchantAccountCode: "A", merchantReference: "R:1", eventCode: "AUTHORISATION" },
+    ...{ amount: { value: 10, currency: "EUR" }, success: "true" },
+  };
+  const events = [{ eventId: "79.AUTHORISATION.true", type: "AUTHORISATION" }];
+  for (const psp of ['"79"', "79", '"\\u0037\\u0039"']) {
+    expect(await take(psp, honest, signed)).toMatchObject({ events });
+  }
+  const shifted = {
+    ...{ merchantAccountCode: "A", merchantReference: "R", eventCode: "EUR" },
+    ...{ amount: { value: 1, currency: "10" }, success: "AUTHORISATION:true" },
+  };
+  expect(await take('"79"', shifted, signed)).toBe("invalid_signature");
+  expect(await take('"79"', { ...honest, success: "false" }, signed)).toBe("invalid_signature");
+  const bad = deliveryOf({}, '{"notificationItems":[]}');
+  expect(await provider.createVerifier([key]).verify(bad)).toMatchObject({ ok: false });
+  for (const secret of ["no hexadecimal key", "00"]) {
+    const none = await provider.createVerifier([`${secret} at all`]).verify(bad);
+    expect(none).toMatchObject({ ok: false });
+  }
 });

@@ -31,7 +31,14 @@ export type AnswerChallenge = (
 /** The facts of a provider that are handed on as they are. */
 type Facts<DataField extends string> = Pick<
   Provider<DataField>,
-  "name" | "attemptFields" | "dataField" | "idPrefix" | "inflate" | "repeatsDays" | "secretPrefix"
+  | "name"
+  | "attemptFields"
+  | "authenticatedOnly"
+  | "dataField"
+  | "idPrefix"
+  | "inflate"
+  | "repeatsDays"
+  | "secretPrefix"
 > &
   Partial<Pick<Provider, "bodyBytesMax" | "keptHeaders">>;
 

@@ -1,14 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as providers from "./senders.ts";
-import { EVERY_SOURCE, TOKEN_SOURCES } from "./testing/every-source.ts";
+import { EVERY_SOURCE, TOKEN_SOURCES, VECTOR_SOURCES } from "./testing/every-source.ts";
 import { deliveryOf, NOW_MS, signedDelivery, verdict, verifyNow } from "./testing/sign-delivery.ts";
 
 const IS_SIGNATURE = /sig|hmac/;
 
 test("every provider that there is stands in the loop", () => {
   const looped = new Set(
-    Object.keys({ ...EVERY_SOURCE, ...TOKEN_SOURCES }).map((name) => name.split(" ")[0]),
+    Object.keys({ ...EVERY_SOURCE, ...TOKEN_SOURCES, ...VECTOR_SOURCES }).map(
+      (name) => name.split(" ")[0],
+    ),
   );
   expect([...looped].toSorted()).toEqual(Object.keys(providers).toSorted());
 });

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Delivery, SourceDefinition } from "@millrace/core";
 import { expect, test } from "vitest";
-import { discord, meta, slack, zoom } from "./index.ts";
+import { discord, mandrill, meta, slack, xero, zoom } from "./index.ts";
 import { deliveryOf, NOW_MS, signedDelivery, verdict, verifyNow } from "./testing/sign-delivery.ts";
 
 /** The answer of a handshake, or what the delivery is instead. */
@@ -45,6 +45,15 @@ test("Slack's notice of a rate limit, which has no id, is an event", () => {
   expect(slack().provider.identify(deliveryOf({}, body))).toMatchObject({
     events: [{ type: "app_rate_limited", eventId: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   });
+});
+
+test("Mandrill's HEAD is answered, and Xero's list without events, if its signature is right", () => {
+  const source = mandrill({ url: "https://hooks.example.com/webhooks/a" });
+  const head = { ...deliveryOf({}, ""), method: "HEAD" };
+  expect(source.provider.methods).toEqual(["POST", "HEAD"]);
+  expect(answerOf(source, head, "a-key-of-mandrill")).toMatchObject({ status: 200, body: "" });
+  expect(answerTo(xero(), '{"events":[],"entropy":"x"}')).toBe("events");
+  expect(xero().provider.answers?.accepted).toMatchObject({ status: 200, body: "" });
 });
 
 test("Discord's two PINGs are told apart, and a webhook event is none", () => {

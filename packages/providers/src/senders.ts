@@ -1,6 +1,7 @@
 /** Every kind of sender that has a provider. */
 export { hmac, type HmacOptions } from "./hmac.ts";
 export * from "./senders/code.ts";
+export * from "./senders/content.ts";
 export * from "./senders/discord.ts";
 export * from "./senders/messages.ts";
 export * from "./senders/meta.ts";

@@ -101,3 +101,16 @@ export const linear = defineProvider({
   samples: linearSamples,
   sampleHeaders: ({ type }) => ({ "linear-event": type.split(".")[0] ?? type }),
 });
+
+/**
+ * Events of Sentry's integrations.
+ *
+ * Source: sentry-docs, integration-platform/webhooks.mdx.
+ */
+export const sentry = defineProvider({
+  name: "sentry",
+  verify: signature({ header: "sentry-hook-signature" }),
+  id: "header:request-id",
+  type: "{header:sentry-hook-resource}.{json:action}",
+  dataField: "data",
+});

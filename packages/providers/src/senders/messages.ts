@@ -22,6 +22,34 @@ export const line = defineProvider({
   answer: { status: 200 },
 });
 
+const urlWithoutQuery = z.strictObject({
+  url: signedUrl.regex(/^[^?]*$/, "must have no query: that is taken from each delivery"),
+});
+
+/**
+ * Events of Mailchimp Transactional (Mandrill), in lists within a form, without an id. A new URL is
+ * asked for by HEAD.
+ *
+ * Source: https://mandrill.zendesk.com/hc/en-us/articles/205583257 and its pages on formats.
+ */
+export const mandrill = defineProviderWith<UrlOptions>("mandrill", urlWithoutQuery, ({ url }) => ({
+  verify: signature({
+    header: "x-mandrill-signature",
+    algorithm: "sha1",
+    encoding: "base64",
+    message: urlFormMessage,
+    url,
+  }),
+  body: "form:mandrill_events",
+  each: "json:",
+  id: digest("json:"),
+  type: "json:event",
+  typeIsOptional: true,
+  idIsSigned: true,
+  answer: { status: 200 },
+  challenge: { method: "HEAD", answer: () => ({}) },
+}));
+
 /**
  * Twilio SendGrid's Event Webhook: ECDSA, checked with the verification key that its settings show.
  *
@@ -97,37 +125,31 @@ export const telegram = defineProvider({
  *
  * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
  */
-export const twilio = defineProviderWith<UrlOptions>(
-  "twilio",
-  z.strictObject({
-    url: signedUrl.regex(/^[^?]*$/, "must have no query: that is taken from each delivery"),
+export const twilio = defineProviderWith<UrlOptions>("twilio", urlWithoutQuery, ({ url }) => ({
+  idPrefix: "uuid",
+  verify: signature({
+    ...{ header: "x-twilio-signature", algorithm: "sha1", encoding: "base64" },
+    message: urlFormMessage,
+    url,
   }),
-  ({ url }) => ({
-    idPrefix: "uuid",
-    verify: signature({
-      ...{ header: "x-twilio-signature", algorithm: "sha1", encoding: "base64" },
-      message: urlFormMessage,
-      url,
-    }),
-    id: ["header:i-twilio-idempotency-token", digest()],
-    type: [
-      "form:EventType",
-      "recording.{form:RecordingStatus}",
-      "message.{form:MessageStatus}",
-      "call.{form:CallStatus}",
-      "message.{form:SmsStatus}",
-    ],
-    typeIsOptional: true,
-    answer: {
-      type: "text/xml; charset=utf-8",
-      body: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>',
-    },
-    samples: twilioSamples,
-    sampleHeaders: () => ({
-      "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
-    }),
+  id: ["header:i-twilio-idempotency-token", digest()],
+  type: [
+    "form:EventType",
+    "recording.{form:RecordingStatus}",
+    "message.{form:MessageStatus}",
+    "call.{form:CallStatus}",
+    "message.{form:SmsStatus}",
+  ],
+  typeIsOptional: true,
+  answer: {
+    type: "text/xml; charset=utf-8",
+    body: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>',
+  },
+  samples: twilioSamples,
+  sampleHeaders: () => ({
+    "content-type": "application/x-www-form-urlencoded; charset=UTF-8",
   }),
-);
+}));
 
 /** Events of Twitch's EventSub. The challenge of a new subscription is signed like an event. */
 export const twitch = defineProvider({

@@ -1,11 +1,67 @@
+import type { Delivery } from "@millrace/core";
 import { defineProvider, defineProviderWith } from "../define-provider.ts";
+import { readDelivery } from "../identity/delivery-reader.ts";
+import { digest } from "../identity/locations.ts";
 import paddleSamples from "../samples/paddle.json" with { type: "json" };
 import squareSamples from "../samples/square.json" with { type: "json" };
 import stripeSamples from "../samples/stripe.json" with { type: "json" };
+import { keysIn } from "../signature/prepare-secrets.ts";
+import { hmacAlgorithm } from "../signature/signature-algorithm.ts";
 import { signature } from "../signature/signature.ts";
 import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
 import { PADDLE_TYPES } from "../types/paddle-types.ts";
 import { STRIPE_TYPES } from "../types/stripe-types.ts";
+
+const ITEM = "NotificationRequestItem";
+const ADYEN_FIELDS = [
+  "pspReference",
+  "originalReference",
+  "merchantAccountCode",
+  "merchantReference",
+  "amount.value",
+  "amount.currency",
+  "eventCode",
+  "success",
+];
+
+/**
+ * Events of Adyen's standard webhooks. Each item carries an HMAC over eight of its fields with the
+ * hexadecimal key: what else it says is signed by nobody.
+ *
+ * Source: @adyen/api-library's hmacValidator.js.
+ */
+export const adyen = defineProvider({
+  name: "adyen",
+  verify: signedItems,
+  authenticatedOnly: true,
+  each: "notificationItems",
+  id: `{json:${ITEM}.pspReference}.{json:${ITEM}.eventCode}.{json:${ITEM}.success}`,
+  type: `json:${ITEM}.eventCode`,
+  idIsSigned: true,
+  answer: { status: 200, body: "[accepted]" },
+});
+
+const ADYEN_HMAC = hmacAlgorithm({ hash: "sha256", encoding: "base64", keys: keysIn("hex") });
+
+function signedItems(request: Delivery, secret: string): boolean {
+  const key = ADYEN_HMAC.prepare(secret);
+  const { json, jsonNames } = readDelivery(request);
+  const items = jsonNames(["notificationItems"]);
+  return items.length > 0 && items.every(isSigned);
+
+  function isSigned(index: string): boolean {
+    const text = (path: string) => {
+      const found = json(["notificationItems", index, ITEM, ...path.split(".")]);
+      return typeof found === "string" ? "" : found.text;
+    };
+    const texts = ADYEN_FIELDS.map(text);
+    const sent = ADYEN_HMAC.decode(text("additionalData.hmacSignature"));
+    // With ":" in more than the merchant's own reference, the fields could be cut otherwise.
+    const isBounded = texts.every((one, n) => n === 3 || !one.includes(":"));
+    const message = [Buffer.from(texts.join(":"))];
+    return isBounded && sent !== undefined && key?.accepts(message, [sent]) === true;
+  }
+}
 
 /** Events of Coinbase Commerce. `id` of the body names a delivery, and `event.id` the event. */
 export const coinbaseCommerce = defineProvider({
@@ -15,6 +71,23 @@ export const coinbaseCommerce = defineProvider({
   type: "json:event.type",
   idIsSigned: true,
   attemptFields: ["attempt_number", "id", "scheduled_for"],
+  answer: { status: 200 },
+});
+
+/**
+ * Events of Mollie's webhooks that are signed. A payment's `webhookUrl` gets an id without one.
+ *
+ * Source: mollie-api-php's SignatureValidator and WebhookEventMapper.
+ */
+export const mollie = defineProvider({
+  name: "mollie",
+  verify: signature({
+    header: "x-mollie-signature",
+    pairs: { separator: ",", signature: "sha256" },
+  }),
+  id: "json:id",
+  type: "json:type",
+  idIsSigned: true,
   answer: { status: 200 },
 });
 
@@ -104,4 +177,22 @@ export const stripe = defineProvider({
   dataField: "data",
   keptHeaders: [],
   samples: stripeSamples,
+});
+
+/**
+ * Events of Xero, in lists, without an id. A new URL gets lists without events, some of which are
+ * signed wrongly. An answer must be empty.
+ *
+ * Source: https://developer.xero.com/documentation/webhooks/overview and Xero-OpenAPI's
+ * xero-webhooks.yaml.
+ */
+export const xero = defineProvider({
+  name: "xero",
+  verify: signature({ header: "x-xero-signature", encoding: "base64" }),
+  each: "events",
+  id: digest("json:"),
+  type: "{json:eventCategory}.{json:eventType}",
+  idIsSigned: true,
+  repeatsDays: 1,
+  answer: { status: 200, body: "" },
 });

@@ -2,7 +2,23 @@ import { echo } from "../answers.ts";
 import { defineProvider, defineProviderWith } from "../define-provider.ts";
 import { digest } from "../identity/locations.ts";
 import { signature } from "../signature/signature.ts";
+import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
+
+/**
+ * Events of Cal.com, without an id, and without a type where the webhook has a template of its own.
+ * They are sent once.
+ *
+ * Source: cal.com's packages/features/webhooks/lib/sendPayload.ts.
+ */
+export const calcom = defineProvider({
+  name: "calcom",
+  verify: signature({ header: "x-cal-signature-256" }),
+  id: digest("json:"),
+  type: "json:triggerEvent",
+  typeIsOptional: true,
+  idIsSigned: true,
+});
 
 /**
  * Events of HubSpot, in arrays. `eventId` is not unique, so the identity is the SHA-256 of all that
@@ -42,6 +58,19 @@ export const okta = defineProvider({
   answer: { status: 204, type: "application/json" },
 });
 
+/**
+ * Events of Typeform: base64 behind the prefix.
+ *
+ * Source: https://www.typeform.com/developers/webhooks/secure-your-webhooks/.
+ */
+export const typeform = defineProvider({
+  name: "typeform",
+  verify: signature({ header: "typeform-signature", prefix: "sha256=", encoding: "base64" }),
+  id: "json:event_id",
+  type: "json:event_type",
+  idIsSigned: true,
+});
+
 /** Events of WorkOS. */
 export const workos = defineProvider({
   name: "workos",
@@ -56,4 +85,25 @@ export const workos = defineProvider({
   type: "json:event",
   idIsSigned: true,
   dataField: "data",
+});
+
+/**
+ * Events of Zendesk. Those of a trigger or an automation have a body of yours, with or without a
+ * type. The tolerance is a day, as none is documented.
+ *
+ * Source: https://developer.zendesk.com/documentation/webhooks/verifying/ and
+ * https://developer.zendesk.com/documentation/webhooks/anatomy-of-a-webhook-request.
+ */
+export const zendesk = defineProvider({
+  name: "zendesk",
+  verify: signature({
+    header: "x-zendesk-webhook-signature",
+    encoding: "base64",
+    message: "{ts}{body}",
+    time: { header: "x-zendesk-webhook-signature-timestamp", unit: "rfc3339" },
+    toleranceMs: LONG_TOLERANCE_MS,
+  }),
+  id: "header:x-zendesk-webhook-invocation-id",
+  type: "json:type",
+  typeIsOptional: true,
 });

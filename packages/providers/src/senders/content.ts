@@ -1,0 +1,73 @@
+import { defineProvider } from "../define-provider.ts";
+import { signature } from "../signature/signature.ts";
+import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
+
+/**
+ * Events of Box, with a signature for each of an app's two keys.
+ *
+ * Source: https://developer.box.com/guides/webhooks/v2 and box-node-sdk's managers/webhooks.js.
+ */
+export const box = defineProvider({
+  name: "box",
+  verify: signature({
+    header: ["box-signature-primary", "box-signature-secondary"],
+    encoding: "base64",
+    message: "{body}{ts}",
+    time: { header: "box-delivery-timestamp", unit: "rfc3339" },
+    toleranceMs: 600_000,
+  }),
+  id: "json:id",
+  type: "json:trigger",
+  idIsSigned: true,
+});
+
+/** Events of Mux. `attempts` grows with each delivery. Source: @mux/mux-node's webhooks.mjs. */
+export const mux = defineProvider({
+  name: "mux",
+  verify: signature({
+    header: "mux-signature",
+    pairs: { separator: ",", signature: "v1", time: "t" },
+    message: "{ts}.{body}",
+    time: {},
+  }),
+  id: "json:id",
+  type: "json:type",
+  idIsSigned: true,
+  attemptFields: ["attempts"],
+  dataField: "data",
+});
+
+/**
+ * Events of Sanity. The body is yours (a projection), so that id and type stand in headers, which
+ * the signature does not cover. The tolerance is a day, as none is documented.
+ *
+ * Source: https://www.sanity.io/docs/content-lake/webhooks and @sanity/webhook.
+ */
+export const sanity = defineProvider({
+  name: "sanity",
+  verify: signature({
+    header: "sanity-webhook-signature",
+    encoding: "base64url",
+    pairs: { separator: ",", signature: "v1", time: "t" },
+    message: "{ts}.{body}",
+    time: { unit: "ms" },
+    toleranceMs: LONG_TOLERANCE_MS,
+  }),
+  id: "header:idempotency-key",
+  type: "header:sanity-operation",
+});
+
+/**
+ * Events of Twilio Segment, one in a delivery: of a batch it signs the first alone, in another
+ * form, so that batches are refused.
+ *
+ * Source: segment-docs, destinations/catalog/actions-webhook.
+ */
+export const segment = defineProvider({
+  name: "segment",
+  verify: signature({ header: "x-signature", algorithm: "sha1" }),
+  id: "json:messageId",
+  type: "json:type",
+  idIsSigned: true,
+  repeatsDays: 1,
+});
