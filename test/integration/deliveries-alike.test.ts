@@ -64,46 +64,39 @@ onOneBackend("deliveries that look alike", (prepare) => {
     expect(status).toBeLessThan(300);
   }
 
-  const ends = async (n: number) => {
-    const { rows } = await stack.pipeline.database.query<{ status: string; code: string | null }>(
-      `select status, last_error_code as code from webhook_events where source = $1
-       order by recorded_at`,
+  async function seen(n: number) {
+    const { rows } = await stack.pipeline.database.query<{
+      events: readonly { readonly status: string; readonly code: string | null }[];
+      repeats: number;
+      conflicts: number;
+    }>(
+      `select coalesce((select jsonb_agg(jsonb_build_object('status', status, 'code', last_error_code)
+           order by recorded_at) from webhook_events where source = $1), '[]') as events,
+         (select count(*) from millrace.deliveries where source = $1)::int as repeats,
+         (select count(*) from millrace.conflicts where source = $1)::int as conflicts`,
       [`s${n}`],
     );
-    return rows;
-  };
-
-  const conflicts = async (n: number) => {
-    const { rows } = await stack.pipeline.database.query(
-      "select from millrace.conflicts where source = $1",
-      [`s${n}`],
-    );
-    return rows.length;
-  };
-
-  const isRepeated = async (n: number) => {
-    const { rows } = await stack.pipeline.database.query(
-      "select from millrace.deliveries where source = $1",
-      [`s${n}`],
-    );
-    return rows.length > 0;
-  };
+    return rows[0]!;
+  }
 
   async function played(pair: Pair, n: number): Promise<string> {
     const [one, other] = pair.deliveries;
-    const settled = async (count: number) => {
-      const rows = await ends(n);
-      return rows.length === count && rows.every(({ status }) => status !== "pending");
-    };
+    const untilSettled = (count: number) =>
+      until(async () => {
+        const { events, repeats, conflicts } = await seen(n);
+        const areSettled = events.every(({ status }) => status !== "pending");
+        const isOver = areSettled && (events.length === count || repeats > 0);
+        return isOver && { events, conflicts };
+      });
     await send(n, one);
-    await until(() => settled(1));
+    await untilSettled(1);
     await send(n, other);
-    await until(async () => (await settled(2)) || (await isRepeated(n)));
-    const [first, second] = await ends(n);
+    const { events, conflicts } = await untilSettled(2);
+    const [first, second] = events;
     expect(first).toEqual({ status: "completed", code: null });
     if (second?.code) return `The second fails as \`${second.code}\`, and runs when you retry it`;
     if (second) return "Both events run";
-    if ((await conflicts(n)) === 0) return "One runs";
+    if (conflicts === 0) return "One runs";
     return "The first runs, and the other body is kept (`millrace conflicts`)";
   }
 

@@ -58,7 +58,10 @@ export const gitlab = defineProviderWith<GitlabOptions>(
   z.strictObject({ auth: z.enum(["signature", "token"]).optional() }),
   ({ auth = "signature" }) => ({
     ...(auth === "signature"
-      ? { verify: standardSignature(), id: "header:webhook-id", idIsSigned: true }
+      ? {
+          ...{ verify: standardSignature(), secretPrefix: "whsec_" },
+          ...{ id: "header:webhook-id", idIsSigned: true },
+        }
       : {
           verify: signature({ header: "x-gitlab-token", algorithm: "token" }),
           id: ["header:idempotency-key", "header:x-gitlab-webhook-uuid"],
