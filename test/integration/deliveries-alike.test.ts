@@ -35,7 +35,7 @@ const makers = millrace as unknown as Record<string, (options?: object) => Sourc
 // Each pair has a source of its own.
 const sources = PAIRS.map(({ source, case: title }) => {
   const options = title.includes('auth: "token"') ? { auth: "token" } : OPTIONS[source];
-  const { provider } = makers[source]!(options);
+  const { provider } = makers[source](options);
   return { source: { provider, options: {} }, secret: provider.generateSecret() };
 });
 
@@ -52,9 +52,9 @@ onOneBackend("deliveries that look alike", (prepare) => {
   afterAll(() => stack?.close());
 
   async function send(n: number, { id = "alike-1", type, body, form, headers }: Delivery) {
-    const { source, secret } = sources[n]!;
+    const { source, secret } = sources[n];
     const { provider } = source;
-    const request = { eventId: id, type: type ?? provider.sampleTypes[0]!, nowMs: Date.now() };
+    const request = { eventId: id, type: type ?? provider.sampleTypes[0], nowMs: Date.now() };
     const text = body && JSON.stringify(body).replace('"now"', String(request.nowMs));
     const bytes = Buffer.from(form ?? text ?? provider.sample({ ...request, nowMs: 0 }));
     const signed = provider.sign({ ...request, body: bytes, secret });
@@ -76,7 +76,7 @@ onOneBackend("deliveries that look alike", (prepare) => {
          (select count(*) from millrace.conflicts where source = $1)::int as conflicts`,
       [`s${n}`],
     );
-    return rows[0]!;
+    return rows[0];
   }
 
   async function played(pair: Pair, n: number): Promise<string> {

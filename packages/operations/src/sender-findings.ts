@@ -21,7 +21,7 @@ interface Deps {
 /** Fewer failed events are no share of anything. */
 const FAILED_MIN = 5;
 const FAILED_SHARE_MIN = 0.02;
-/** How far above its usual share a source is failing. */
+/** A source is failing at this many times its usual share. */
 const FAILED_FACTOR = 3;
 
 /** Sources of which more events fail than usual. */

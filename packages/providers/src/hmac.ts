@@ -50,7 +50,7 @@ const location = z
   );
 
 /** Checks the options of `hmac()`; `HmacOptions` says what each of them means. */
-export const hmacOptionsSchema = z
+const hmacOptionsSchema = z
   .strictObject({
     header: headerName,
     algorithm: z.enum(["sha256", "sha1", "sha512"]).default("sha256"),

@@ -10,7 +10,7 @@ export interface FailedShare {
   readonly usual: number | null;
 }
 
-// At thousands of events a second the newest ten thousand tell enough.
+// Bounded, because thousands of events can end in a second.
 const FIND_FAILED_SHARES = `
 WITH newest AS (
   (SELECT source, status = 'failed' AS failed FROM millrace.events
