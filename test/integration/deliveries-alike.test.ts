@@ -31,41 +31,44 @@ const OPTIONS: Readonly<Record<string, object>> = {
   ...{ hubspot: URL_OPTION, square: URL_OPTION, twilio: URL_OPTION },
   meta: { verifyToken: "a token of ours" },
 };
-const makers = millrace as unknown as Record<string, (options?: object) => SourceDefinition>;
 // Each pair has a source of its own.
-const sources = PAIRS.map(({ source, case: title }) => {
-  const options = title.includes('auth: "token"') ? { auth: "token" } : OPTIONS[source];
-  const { provider } = makers[source](options);
-  return { source: { provider, options: {} }, secret: provider.generateSecret() };
+const CASES = PAIRS.map((pair, n) => {
+  const make = Reflect.get(millrace, pair.source) as (options?: object) => SourceDefinition;
+  const { provider } = make(
+    pair.case.includes('auth: "token"') ? { auth: "token" } : OPTIONS[pair.source],
+  );
+  return { ...pair, name: `s${n}`, provider, secret: provider.generateSecret() };
 });
+type Case = (typeof CASES)[number];
 
 onOneBackend("deliveries that look alike", (prepare) => {
   let stack: Stack;
   beforeAll(async () => {
     const config = {
-      sources: Object.fromEntries(sources.map(({ source }, n) => [`s${n}`, source])),
+      sources: Object.fromEntries(CASES.map(({ name, provider }) => [name, { provider }])),
       handlers: [millrace.on("*", "*", () => {})],
     };
-    const env = sources.map(({ secret }, n) => [secretVariable(`s${n}`), secret]);
+    const env = CASES.map(({ name, secret }) => [secretVariable(name), secret]);
     stack = await startStack(prepare, { config, env: Object.fromEntries(env) });
   });
   afterAll(() => stack?.close());
 
-  async function send(n: number, { id = "alike-1", type, body, form, headers }: Delivery) {
-    const { source, secret } = sources[n];
-    const { provider } = source;
-    const request = { eventId: id, type: type ?? provider.sampleTypes[0], nowMs: Date.now() };
+  async function send({ name, provider, secret }: Case, delivery: Delivery) {
+    const { id = "alike-1", type = provider.sampleTypes[0] ?? "", body, form, headers } = delivery;
+    const request = { eventId: id, type, nowMs: Date.now() };
     const text = body && JSON.stringify(body).replace('"now"', String(request.nowMs));
     const bytes = Buffer.from(form ?? text ?? provider.sample({ ...request, nowMs: 0 }));
     const signed = provider.sign({ ...request, body: bytes, secret });
-    const { status } = await fetch(`${stack.ingress.url}/webhooks/s${n}`, {
+    const { status } = await fetch(`${stack.ingress.url}/webhooks/${name}`, {
       ...{ method: "POST", body: bytes, headers: { ...signed, ...headers } },
     });
     expect(status).toBeLessThan(300);
   }
 
-  async function seen(n: number) {
-    const { rows } = await stack.pipeline.database.query<{
+  async function seen(name: string) {
+    const {
+      rows: [row],
+    } = await stack.pipeline.database.query<{
       events: readonly { readonly status: string; readonly code: string | null }[];
       repeats: number;
       conflicts: number;
@@ -74,23 +77,24 @@ onOneBackend("deliveries that look alike", (prepare) => {
            order by recorded_at) from webhook_events where source = $1), '[]') as events,
          (select count(*) from millrace.deliveries where source = $1)::int as repeats,
          (select count(*) from millrace.conflicts where source = $1)::int as conflicts`,
-      [`s${n}`],
+      [name],
     );
-    return rows[0];
+    if (row === undefined) throw new Error("The query has no row");
+    return row;
   }
 
-  async function played(pair: Pair, n: number): Promise<string> {
-    const [one, other] = pair.deliveries;
+  async function played(of: Case): Promise<string> {
+    const [one, other] = of.deliveries;
     const untilSettled = (count: number) =>
       until(async () => {
-        const { events, repeats, conflicts } = await seen(n);
+        const { events, repeats, conflicts } = await seen(of.name);
         const areSettled = events.every(({ status }) => status !== "pending");
         const isOver = areSettled && (events.length === count || repeats > 0);
         return isOver && { events, conflicts };
       });
-    await send(n, one);
+    await send(of, one);
     await untilSettled(1);
-    await send(n, other);
+    await send(of, other);
     const { events, conflicts } = await untilSettled(2);
     const [first, second] = events;
     expect(first).toEqual({ status: "completed", code: null });
@@ -109,9 +113,7 @@ onOneBackend("deliveries that look alike", (prepare) => {
       if (groups.source) page.set(`${groups.source}: ${groups.title?.replace(/\s+/g, " ")}`, end);
     }
     const found = await Promise.all(
-      PAIRS.map(
-        async (pair, n) => [`${pair.source}: ${pair.case}`, await played(pair, n)] as const,
-      ),
+      CASES.map(async (of) => [`${of.source}: ${of.case}`, await played(of)] as const),
     );
     expect(page).toEqual(new Map(found));
   });

@@ -49,8 +49,12 @@ const location = z
     "must be header:<name> or json:<path>, with names and indexes between dots and no *",
   );
 
-/** Checks the options of `hmac()`; `HmacOptions` says what each of them means. */
-const hmacOptionsSchema = z
+/**
+ * Checks the options of `hmac()`; `HmacOptions` says what each of them means.
+ *
+ * @internal
+ */
+export const hmacOptionsSchema = z
   .strictObject({
     header: headerName,
     algorithm: z.enum(["sha256", "sha1", "sha512"]).default("sha256"),
