@@ -14,7 +14,8 @@ import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settin
 
 /**
  * Gives an `on` that knows a config: an unknown source, an unknown type, and a table that is not
- * in its `schema` do not compile. At run time it is the same `on`.
+ * in its `schema` do not compile, and payloads have the types that the sources name. At run time
+ * it is the same `on`.
  * ```ts
  * import type config from "./millrace.config.ts";
  * const on = defineHandlers<typeof config>();
@@ -31,26 +32,33 @@ export interface TypedOn<
   Sources extends Record<string, SourceDefinition>,
   Tables extends TableSchema,
 > {
-  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
+  <
+    Name extends (keyof Sources & string) | "*",
+    Type extends EventTypes<Sources>[Known<Sources, Name>],
+    Payload = PayloadOf<Sources, Name, Type>,
+  >(
     source: Name | readonly Name[],
-    type:
-      | EventTypes<Sources>[Known<Sources, Name>]
-      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    type: Type | readonly Type[],
     run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
   ): Handler;
   /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`. */
-  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload, Called = undefined>(
+  <
+    Name extends (keyof Sources & string) | "*",
+    Type extends EventTypes<Sources>[Known<Sources, Name>],
+    Payload = PayloadOf<Sources, Name, Type>,
+    Called = undefined,
+  >(
     source: Name | readonly Name[],
-    type:
-      | EventTypes<Sources>[Known<Sources, Name>]
-      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    type: Type | readonly Type[],
     parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
   ): Handler;
-  <Name extends (keyof Sources & string) | "*", Payload = JsonPayload>(
+  <
+    Name extends (keyof Sources & string) | "*",
+    Type extends EventTypes<Sources>[Known<Sources, Name>],
+    Payload = PayloadOf<Sources, Name, Type>,
+  >(
     source: Name | readonly Name[],
-    type:
-      | EventTypes<Sources>[Known<Sources, Name>]
-      | readonly EventTypes<Sources>[Known<Sources, Name>][],
+    type: Type | readonly Type[],
     options: HandlerOptions,
     run: SetHandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
   ): Handler;
@@ -91,6 +99,19 @@ type Beginning<Type extends string, Separator extends string> = Separator extend
     ? `${Head}${Separator}` | `${Head}${Separator}${Beginning<Rest, Separator>}`
     : never
   : never;
+
+/** The payloads of a type, or of all that a `*` stands for. Nothing checks them at run time. */
+type PayloadOf<Sources, Name, Type> = Name extends keyof Sources
+  ? Sources[Name] extends SourceDefinition<string, string, infer Payloads>
+    ? PayloadOfType<Payloads, Type>
+    : never
+  : JsonPayload;
+
+type PayloadOfType<Payloads, Type> = Type extends `${infer Start}*`
+  ? Payloads[keyof Payloads & `${Start}${string}`]
+  : Type extends keyof Payloads
+    ? Payloads[Type]
+    : never;
 
 /** The type of `event.data`, as `dataOf` of the processor finds it. */
 type DataOf<Payload, Sources, Name> = Name extends keyof Sources

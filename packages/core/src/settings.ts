@@ -1,6 +1,6 @@
 import type { ErrorCode } from "./error-codes.ts";
 import type { EventKey } from "./event.ts";
-import type { Handler, TableSchema } from "./handler.ts";
+import type { Handler, JsonPayload, TableSchema } from "./handler.ts";
 import type { Provider } from "./provider.ts";
 
 // The settings of a user, with the sentences that an editor shows. The schemas next to this file
@@ -52,13 +52,53 @@ export interface ConfigInput<
 
 /**
  * The result of a provider's function (`stripe()`, `hmac({...})`): a provider and the source's
- * options. `Type` are the event types that the compiler allows, and `DataField` is the field of a
- * payload that `event.data` is.
+ * options. `Type` are the event types that the compiler allows, `DataField` is the field of a
+ * payload that `event.data` is, and `Payloads` are the payloads by event type.
  */
-export interface SourceDefinition<Type extends string = string, DataField extends string = string> {
+export interface SourceDefinition<
+  Type extends string = string,
+  DataField extends string = string,
+  Payloads extends object = AnyPayloads,
+> {
   readonly provider: Provider<DataField>;
   readonly options: SourceOptions<Type>;
+  /** For the compiler alone. */
+  readonly sent?: Payloads;
 }
+
+export type AnyPayloads = Readonly<Record<string, JsonPayload>>;
+
+/**
+ * The type parameter of a provider's function: names of event types, a union of payloads that
+ * `type` distinguishes (`stripe<Stripe.Event>()`), or payloads by event type
+ * (`github<EventPayloadMap>()`).
+ */
+export type Sent = string | object;
+
+/**
+ * The source that a provider's function returns. Names of types are added to the `Known` ones;
+ * payloads replace them. `Within` is the field of a payload that the payloads of `Of` stand in.
+ */
+export type SourceOf<
+  Of extends Sent,
+  DataField extends string,
+  Known extends string = never,
+  Within extends string = never,
+> = [Of] extends [string]
+  ? SourceDefinition<Known | NoInfer<Of>, DataField>
+  : SourceDefinition<
+      keyof PayloadsByType<Of> & string,
+      DataField,
+      { [Type in keyof PayloadsByType<Of>]: Enclosed<PayloadsByType<Of>[Type], Within> }
+    >;
+
+type PayloadsByType<Of> = [Of] extends [{ readonly type: string }]
+  ? { [One in Of as One["type"]]: One }
+  : Of;
+
+type Enclosed<Payload, Field extends string> = [Field] extends [never]
+  ? Payload
+  : { readonly [Name in Field]: Payload } & AnyPayloads;
 
 /** The result of `internal()`. `Payloads` are the data of its event types, for `emit`. */
 export interface InternalDefinition<
@@ -71,13 +111,13 @@ export interface InternalDefinition<
 }
 
 /** Options of one source, as every provider's function takes them. */
-export interface SourceOptions<Type extends string = string> {
+export interface SourceOptions<Of extends Sent = string> {
   /**
    * Event types that this sender has, in addition to those that Millrace lists for it. For
    * `defineHandlers` and `millrace doctor` alone: every type is accepted. Default: what Millrace
-   * lists; where that is nothing, any text.
+   * lists; where that is nothing, any text. With payloads as the type parameter there are none.
    */
-  types?: readonly Type[] | undefined;
+  types?: readonly (Of & string)[] | undefined;
   /**
    * The sender's secret, or several during a rotation. Prefer the environment variable
    * `<SOURCE>_WEBHOOK_SECRET`, which takes precedence.

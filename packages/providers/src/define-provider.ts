@@ -6,7 +6,8 @@ import {
   type Provider,
   type Refusal,
   type SignRequest,
-  type SourceDefinition,
+  type Sent,
+  type SourceOf,
   type SourceOptions,
   type Verification,
   type Verifier,
@@ -67,13 +68,16 @@ export interface ProviderParts<Type extends string = never, DataField extends st
 }
 
 /** A provider's function in a config: `acme({ attempts: 5 })`, with its `Own` options. */
-export type SourceFactory<Known extends string, DataField extends string, Own = unknown> = <
-  Type extends string = [Known] extends [never] ? string : never,
->(
+export type SourceFactory<
+  Known extends string,
+  DataField extends string,
+  Own = unknown,
+  Within extends string = never,
+> = <Of extends Sent = [Known] extends [never] ? string : never>(
   ...[options]: Record<never, never> extends Own
-    ? [options?: Own & SourceOptions<Type>]
-    : [options: Own & SourceOptions<Type>]
-) => SourceDefinition<Known | NoInfer<Type>, DataField>;
+    ? [options?: Own & SourceOptions<Of>]
+    : [options: Own & SourceOptions<Of>]
+) => SourceOf<Of, DataField, Known, Within>;
 
 /** Of senders that document none. An answer of 413 would lose the event. */
 const BODY_BYTES_MAX = 25 * 1024 * 1024;
@@ -87,7 +91,8 @@ export function defineProvider<const Type extends string = never, DataField exte
   parts: ProviderParts<Type, DataField>,
 ): SourceFactory<Type, DataField> {
   const provider = createProvider(parts);
-  return (options = {}) => ({ provider, options });
+  // Payloads are for the compiler alone.
+  return ((options = {}) => ({ provider, options })) as SourceFactory<Type, DataField>;
 }
 
 export type OptionParts<DataField extends string> = Omit<ProviderParts<never, DataField>, "name">;

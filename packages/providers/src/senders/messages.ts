@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { echo, noChallenge } from "../answers.ts";
-import { defineProvider, defineProviderWith, type AnswerChallenge } from "../define-provider.ts";
+import {
+  defineProvider,
+  defineProviderWith,
+  type AnswerChallenge,
+  type SourceFactory,
+} from "../define-provider.ts";
 import { digest } from "../identity/locations.ts";
 import sendgridSamples from "../samples/sendgrid.json" with { type: "json" };
 import slackSamples from "../samples/slack.json" with { type: "json" };
@@ -81,6 +86,8 @@ export const sendgrid = defineProvider({
  *
  * Source: https://api.slack.com/authentication/verifying-requests-from-slack and
  * https://api.slack.com/events/url_verification.
+ *
+ * `SlackEvent` of @slack/types is the event within the payload: `slack<SlackEvent>()`.
  */
 export const slack = defineProvider({
   name: "slack",
@@ -104,7 +111,7 @@ export const slack = defineProvider({
       : undefined,
   answer: { status: 200 },
   samples: slackSamples,
-});
+}) as SourceFactory<never, "event", unknown, "event">;
 
 /** Updates of Telegram's Bot API, with a token that covers nothing of a delivery. */
 export const telegram = defineProvider({
