@@ -2,11 +2,11 @@ import {
   failpoint,
   InFlight,
   isMillraceError,
+  statusOf,
   withUrl,
   type Answer,
   type Config,
   type Delivery,
-  type ErrorCode,
   type IncomingEvent,
   type IngressConfig,
   type Refusal,
@@ -224,7 +224,8 @@ export class Receiver {
 
   #refuse({ name }: ReadySource, { code, message, failure, error }: Refusal): Received {
     if (error !== undefined) this.notify({ kind: "unexpected", source: name, error });
-    return NOT_ABOUT_A_SIGNATURE.has(code) ? rejection(code, message) : unverified(code, failure);
+    const isAboutSignature = failure !== undefined || statusOf(code) === 401;
+    return isAboutSignature ? unverified(code, failure) : rejection(code, message);
   }
 
   async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {
@@ -274,13 +275,6 @@ async function stateOf(check: () => Promise<void>): Promise<string> {
     return isMillraceError(error) ? error.code : "unavailable";
   }
 }
-
-/** A verified handshake without its challenge, and a provider that cannot verify. */
-const NOT_ABOUT_A_SIGNATURE: ReadonlySet<ErrorCode> = new Set([
-  "invalid_body",
-  "provider_failed",
-  "unavailable",
-] as const);
 
 // Handshakes that some providers make by these carry everything in the query.
 const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);

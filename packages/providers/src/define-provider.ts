@@ -201,7 +201,9 @@ function createVerifier(
       if (!isAsked(delivery)) return verifier.verify(delivery);
       const prove = (text: string) => scheme.prove(secrets, text);
       const answer = challenge.answer(createRequest(delivery), prove);
-      return verificationOf(answer) ?? noChallengeBy(method);
+      // A POST should have had a signature; by the other methods a token did not match.
+      const reason = method === "POST" ? "header_missing" : "no_secret_matches";
+      return verificationOf(answer) ?? badSignature(reason, "it is no challenge");
     },
     precheck: (head, readMs) => (isAsked(head) ? undefined : verifier.precheck?.(head, readMs)),
   };
@@ -210,10 +212,4 @@ function createVerifier(
 function verificationOf(answer: ReturnType<AnswerChallenge>): Verification | undefined {
   if (answer === undefined || "ok" in answer) return answer;
   return { ok: true, handshake: createAnswer(answer) };
-}
-
-// A POST without a signature should have had one; by the other methods a token did not match.
-function noChallengeBy(method: string): Refusal {
-  const reason = method === "POST" ? "header_missing" : "no_secret_matches";
-  return badSignature(reason, "it is no challenge");
 }
