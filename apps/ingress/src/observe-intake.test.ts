@@ -1,12 +1,19 @@
 import { parseConfig, type SignRequest } from "@millrace/core";
-import { createIngress } from "@millrace/ingress";
+import type { EventStore } from "@millrace/intake";
+import { stripe } from "@millrace/providers";
 import { createRegistry, type Logger } from "@millrace/service";
-import { stripe } from "millrace";
 import { expect, onTestFinished, test } from "vitest";
-import { createMemoryStore } from "./memory-store.ts";
+import { createIngress } from "./create-ingress.ts";
 
 const SECRET = "whsec_of-the-test";
 const BODY = Buffer.from('{"id":"evt_1","type":"t"}');
+
+const store: EventStore = {
+  name: "queue",
+  put: (events) => Promise.resolve(events.map(() => "accepted")),
+  ping: () => Promise.resolve(),
+  isFull: () => false,
+};
 
 function signedWith(signing: Partial<SignRequest>): Record<string, string> {
   const request = { eventId: "evt_1", type: "t", body: BODY, secret: SECRET, nowMs: Date.now() };
@@ -29,7 +36,7 @@ test("a refused signature is answered as every other, and its reason is in metri
   const ingress = createIngress({
     config: parseConfig({ sources: { pay: stripe() } }),
     secrets: { pay: [SECRET] },
-    stores: [createMemoryStore()],
+    stores: [store],
     logger: { warn } as unknown as Logger,
     registry,
     refusals: { add: (_source, code) => void counted.set(code, (counted.get(code) ?? 0) + 1) },
