@@ -140,6 +140,8 @@ export interface Provider<DataField extends string = string> {
   readonly idIsSigned: boolean;
   /** True when nothing signed covers all of the body: a token, or a signature of some fields. */
   readonly authenticatedOnly?: boolean;
+  /** False where the sender's keys are fetched: the source has no secret. */
+  readonly needsSecret?: boolean;
   /** Takes bodies in gzip; the signature covers them as they came (`raw`), or inflated. */
   readonly inflate?: "raw" | "inflated";
   /** True for the one of internal sources: they have no URL, and handlers emit their events. */

@@ -144,6 +144,7 @@ function createProvider<DataField extends string>(
     methods: challenge === undefined ? ["POST"] : [...new Set(["POST", challenge.method])],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),
+    ...(scheme.needsSecret === false && { needsSecret: false }),
     ...(scheme.signedUrl !== undefined && { signedUrl: scheme.signedUrl }),
     ...(answer !== undefined && typeof answer !== "function" && { answers: answersOf(answer) }),
     createVerifier: (secrets, options) => createVerifier(parts, scheme, secrets, options),

@@ -16,6 +16,7 @@ export {
   type SourceFactory,
 } from "./define-provider.ts";
 export { digest, type Location, type Locator } from "./identity/locations.ts";
+export { jwt, type JwtOptions } from "./signature/jwt.ts";
 export { signature } from "./signature/signature.ts";
 export type { SignatureOptions } from "./signature/signature-options.ts";
 export {

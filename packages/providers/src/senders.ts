@@ -1,5 +1,6 @@
 /** Every kind of sender that has a provider. */
 export { hmac, type HmacOptions } from "./hmac.ts";
+export * from "./senders/cloud.ts";
 export * from "./senders/code.ts";
 export * from "./senders/content.ts";
 export * from "./senders/discord.ts";

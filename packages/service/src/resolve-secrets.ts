@@ -24,6 +24,10 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
   const secrets: Record<string, readonly string[]> = {};
   const problems: string[] = [];
   for (const [name, source] of Object.entries(withUrl(config.sources))) {
+    if (source.provider.needsSecret === false) {
+      secrets[name] = [""];
+      continue;
+    }
     const variable = secretVariable(name);
     const text = env[variable];
     const file = env[`${variable}_FILE`];

@@ -39,6 +39,8 @@ export interface Scheme {
   /** False when a delivery is authenticated only: nothing covers its body. */
   readonly coversBody: boolean;
   readonly signedUrl?: string | undefined;
+  /** False when the sender's keys are fetched. Default: true. */
+  readonly needsSecret?: boolean;
   /** True when a delivery's head has this scheme's header. */
   isPresent(head: DeliveryHead): boolean;
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */

@@ -36,6 +36,7 @@ export const TOKEN_SOURCES: Readonly<Record<string, SourceDefinition>> = {
 /** Senders of which nothing here can sign a delivery: they have vectors. */
 export const VECTOR_SOURCES: Readonly<Record<string, SourceDefinition>> = {
   adyen: senders.adyen(),
+  googlePubsub: senders.googlePubsub({ audience: url, serviceAccount: "push@example.com" }),
 };
 
 /** Of those that stand here, what differs from a plain HMAC over the body. */
