@@ -19,7 +19,17 @@ afterAll(() => rm(folder, { recursive: true }));
 describe("help", () => {
   const COMMANDS = [
     ...["init", "start", "ingress", "worker", "dashboard", "migrate", "send", "events", "retry"],
-    ...["replay", "give-up", "pause", "resume", "sessions", "doctor", "retention", "completion"],
+    ...[
+      "providers",
+      "replay",
+      "give-up",
+      "pause",
+      "resume",
+      "sessions",
+      "doctor",
+      "retention",
+      "completion",
+    ],
   ];
 
   test.each(COMMANDS)("of %s has an example and ends well", async (command) => {

@@ -86,6 +86,7 @@ const COMMANDS: readonly {
   readonly load: () => Promise<{ readonly addCommands: AddCommands }>;
 }[] = [
   { names: ["init"], load: () => import("./commands/init.ts") },
+  { names: ["providers"], load: () => import("./commands/providers.ts") },
   { names: ["start"], load: () => import("./commands/start.ts") },
   { names: ["ingress", "worker", "dashboard"], load: () => import("./commands/roles.ts") },
   { names: ["migrate"], load: () => import("./commands/migrate.ts") },

@@ -27,3 +27,4 @@ export {
 } from "./signature/verify-function.ts";
 export { internal, type InternalOptions } from "./internal.ts";
 export * from "./senders.ts";
+export * as senders from "./senders.ts";

@@ -6,16 +6,11 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { DOCKER_FILES, IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
 
-const KNOWN = Object.keys(STARTERS);
-
-const HALF = Math.ceil(KNOWN.length / 2);
-
 const INIT_HELP = `
 Writes millrace.config.ts, handlers.ts, a first migration, .env.example, and .oxlintrc.json, which
 finds a query that is not awaited; adds secrets and data to .gitignore. Overwrites no file.
 
-Senders: ${KNOWN.slice(0, HALF).join(", ")},
-${KNOWN.slice(HALF).join(", ")}.
+\`millrace providers\` lists the senders.
 
 Examples:
   $ millrace init
@@ -49,7 +44,7 @@ function senders(text: string): readonly string[] {
   const stranger = names.find((name) => !Object.hasOwn(STARTERS, name));
   if (stranger === undefined) return names;
   throw new InvalidArgumentError(
-    `"${stranger}" is not known. Known senders: ${KNOWN.join(", ")}. For any other HMAC-signed sender, use \`hmac()\` in the config.`,
+    `"${stranger}" is not known. \`millrace providers\` lists the senders. For any other HMAC-signed sender, use \`hmac()\` in the config.`,
   );
 }
 

@@ -1,22 +1,5 @@
-import { secretVariable, type Provider } from "@millrace/core";
-import {
-  discord,
-  github,
-  gitlab,
-  hookMesh,
-  linear,
-  meta,
-  paddle,
-  sendgrid,
-  shopify,
-  slack,
-  square,
-  standardWebhooks,
-  stripe,
-  svix,
-  twilio,
-  zoom,
-} from "@millrace/providers";
+import { secretVariable, type Provider, type SourceDefinition } from "@millrace/core";
+import { senders } from "@millrace/providers";
 
 interface Starter {
   readonly factory: string;
@@ -24,32 +7,35 @@ interface Starter {
   readonly provider: Provider;
 }
 
-const OPTIONS = {
-  square: { url: "https://example.com/webhooks/square" },
-  twilio: { url: "https://example.com/webhooks/twilio" },
+const urlOf = (source: string) => ({ url: `https://example.com/webhooks/${source}` });
+const OPTIONS: Readonly<Record<string, object>> = {
+  googlePubsub: { audience: urlOf("google-pubsub").url, serviceAccount: "push@example.com" },
+  hubspot: urlOf("hubspot"),
+  mandrill: urlOf("mandrill"),
   meta: { verifyToken: "choose-a-token" },
+  square: urlOf("square"),
+  twilio: urlOf("twilio"),
 };
 
-const SOURCES = {
-  ...{ stripe: stripe(), github: github(), gitlab: gitlab(), shopify: shopify(), slack: slack() },
-  ...{ square: square(OPTIONS.square), paddle: paddle(), linear: linear() },
-  ...{ twilio: twilio(OPTIONS.twilio), sendgrid: sendgrid(), discord: discord() },
-  ...{ meta: meta(OPTIONS.meta), zoom: zoom(), svix: svix() },
-  ...{ standardWebhooks: standardWebhooks(), hookMesh: hookMesh() },
-};
+const { hmac: _, ...named } = senders;
+const makers = Object.entries(named) as unknown as [
+  string,
+  (options?: object) => SourceDefinition,
+][];
 
 /** The senders that `millrace init` knows, by their provider's name, which their source gets. */
 export const STARTERS: Readonly<Record<string, Starter>> = Object.fromEntries(
-  Object.entries(SOURCES).map(([factory, { provider }]) => {
+  makers.map(([factory, make]) => {
+    const { provider } = make(OPTIONS[factory]);
     return [provider.name, { factory, options: optionsCode(factory), provider }];
   }),
 );
 
 function optionsCode(factory: string): string {
-  const [, options] = Object.entries(OPTIONS).find(([name]) => name === factory) ?? [];
-  if (options === undefined) return "";
-  const fields = Object.entries(options).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
-  return `{ ${fields.join(", ")} }`;
+  const fields = Object.entries(OPTIONS[factory] ?? {}).map(
+    ([key, value]) => `${key}: ${JSON.stringify(value)}`,
+  );
+  return fields.length === 0 ? "" : `{ ${fields.join(", ")} }`;
 }
 
 export function projectFiles(sources: readonly string[]): Readonly<Record<string, string>> {

@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { STARTERS } from "../init/templates.ts";
+import { formatTable } from "../terminal-text.ts";
+
+const PROVIDERS_HELP = `
+Of a sender that is authenticated only, a token or some fields are checked: nothing covers the rest.
+
+Examples:
+  $ millrace providers
+  $ millrace providers --json`;
+
+export function addCommands(program: Command, context: CliContext): void {
+  program
+    .command("providers")
+    .description("list the senders that have a provider")
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", PROVIDERS_HELP)
+    .action(({ json }: { readonly json?: true }) => {
+      const rows = Object.values(STARTERS).map(({ factory, provider }) => ({
+        name: provider.name,
+        function: `${factory}()`,
+        verified: provider.authenticatedOnly !== true,
+        id_is_signed: provider.idIsSigned,
+      }));
+      const lines = rows.map((row) => JSON.stringify(row)).join("\n");
+      context.stdout.write(`${json === true ? lines : tableOf(rows)}\n`);
+    });
+}
+
+function tableOf(
+  rows: readonly { name: string; function: string; verified: boolean; id_is_signed: boolean }[],
+): string {
+  const cells = rows.map(({ verified, id_is_signed, ...row }) => [
+    row.name,
+    row.function,
+    verified ? "verified" : "authenticated only",
+    id_is_signed ? "signed" : "unsigned",
+  ]);
+  return formatTable([["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"], ...cells]);
+}
