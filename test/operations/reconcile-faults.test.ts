@@ -98,7 +98,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     expect(passed.found.get("pending_job_failed")?.examples).toEqual([
       {
         source: "acme",
-        event: { eventId: "evt_killer_1", generation: 0 },
+        ...{ event_id: "evt_killer_1", generation: 0, job_id: null },
         detail: expect.stringMatching(/stalled/),
       },
     ]);

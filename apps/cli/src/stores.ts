@@ -99,12 +99,3 @@ export async function withOperator<Result>(
 export const actorOf = ({ user }: CliContext, reason: string | undefined): Actor => ({
   ...{ user, role: "operator", via: "cli", reason },
 });
-
-/** Completes the `error` of a filter, of which you can type the beginning. */
-export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
-  { errors }: Pick<Ledger, "errors">,
-  filter: Filter,
-): Promise<Filter> {
-  const { error } = filter;
-  return error === undefined ? filter : { ...filter, error: await errors.findFingerprint(error) };
-}

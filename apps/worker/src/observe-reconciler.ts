@@ -164,10 +164,8 @@ function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
 
 function passFields({ found, repaired, looked, tookMs }: ReconcilerNotice & { kind: "passed" }) {
   const kinds = [...found].map(([kind, { count, examples }]) => {
-    const shown = examples.map(({ source, event, jobId, detail }) =>
-      event === undefined
-        ? { source, job_id: jobId, detail }
-        : { source, event_id: event.eventId, generation: event.generation },
+    const shown = examples.map(({ source, event_id, generation, job_id, detail }) =>
+      event_id === null ? { source, job_id, detail } : { source, event_id, generation },
     );
     return [kind, { count, examples: shown }] as const;
   });

@@ -8,7 +8,7 @@ import {
   nearest,
 } from "@millrace/core";
 import type { EventFilter, EventRecord, Ledger } from "@millrace/ledger";
-import { listQueued, showEvent, type ShowDeps } from "@millrace/operations";
+import { listQueued, showEvent, withWholeError, type ShowDeps } from "@millrace/operations";
 import { loadConfig, reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
@@ -22,7 +22,7 @@ import {
   choice,
   wholeNumber,
 } from "../parse-option.ts";
-import { findStores, withLedger, withQueues, withWholeError } from "../stores.ts";
+import { findStores, withLedger, withQueues } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 /** The column STATUS shows a status, or the outcome of an event that no handler completed. */

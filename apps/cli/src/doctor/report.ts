@@ -78,10 +78,10 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
   for (const [kind, { count, examples }] of found) {
     const { ledger, job, act } = DISAGREEMENTS[kind];
     const head = `${count} ${kind}: ledger ${ledger}, job ${job}; will be done: ${act}`;
-    const lines = examples.map(({ source, event, jobId = "", detail = "" }) => [
+    const lines = examples.map(({ source, event_id, generation, job_id, detail }) => [
       `  ${source}`,
-      event === undefined ? `job ${printable(jobId)}` : nameOf(event.eventId, event.generation),
-      printable(detail),
+      event_id === null ? `job ${printable(job_id ?? "")}` : nameOf(event_id, generation ?? 0),
+      printable(detail ?? ""),
     ]);
     const more = count > examples.length ? [`  and ${count - examples.length} more`] : [];
     sections.push([head, formatTable(lines, width), ...more].join("\n"));
@@ -92,12 +92,8 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
 export function asJson({ checks, diagnosis }: Report): string {
   const disagreements =
     diagnosis &&
-    [...diagnosis.found].map(([kind, { count, examples: found }]) => {
+    [...diagnosis.found].map(([kind, { count, examples }]) => {
       const { ledger, job, act } = DISAGREEMENTS[kind];
-      const examples = found.map(({ source, event, jobId = null, detail = null }) => {
-        const { eventId = null, generation = null } = event ?? {};
-        return { source, event_id: eventId, generation, job_id: jobId, detail };
-      });
       return { kind, count, ledger, job, act, examples };
     });
   return JSON.stringify({

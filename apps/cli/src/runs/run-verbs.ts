@@ -2,6 +2,7 @@ import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millra
 import { timeText, VERB_WORDS, REASON_WORDS } from "@millrace/api-contract/run-text";
 import {
   createOperator,
+  withWholeError,
   type BulkCount,
   type BulkRunOptions,
   type Operator,
@@ -9,7 +10,7 @@ import {
 } from "@millrace/operations";
 import type { EventLookup } from "@millrace/core";
 import type { CliContext } from "../context.ts";
-import { withOperator, withWholeError, actorOf, withStores, type OpenStores } from "../stores.ts";
+import { withOperator, actorOf, withStores, type OpenStores } from "../stores.ts";
 import { number, skippedText, watchRun } from "./watch-run.ts";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import { printable } from "../terminal-text.ts";

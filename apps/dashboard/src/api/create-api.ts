@@ -11,6 +11,7 @@ import {
   openBody,
   setErrorState,
   showEvent,
+  withWholeError,
   type Actor,
   type OpenBody,
 } from "@millrace/operations";
@@ -42,13 +43,8 @@ export function createApi(deps: Deps): Router {
 function addReads(router: Router, deps: Deps): void {
   const { ledger, overviews } = deps;
   const recordRead = createBodyReads(ledger);
-  /** @throws `error_not_found` for the beginning of no fingerprint */
-  const whole = async <Filter extends { error?: string | undefined }>(filter: Filter) =>
-    filter.error === undefined
-      ? filter
-      : { ...filter, error: await ledger.errors.findFingerprint(filter.error) };
   serve(router, "get /events", async ({ query }) => {
-    const filter = await whole(query);
+    const filter = await withWholeError(ledger, query);
     const [page, queued] = await Promise.all([
       refuseData(() => ledger.reads.findEvents(filter)),
       listQueued(deps, filter),
@@ -56,7 +52,7 @@ function addReads(router: Router, deps: Deps): void {
     return { ...page, queued };
   });
   serve(router, "get /event-count", async ({ query: { max, ...given } }) => {
-    const filter = await whole(given);
+    const filter = await withWholeError(ledger, given);
     const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
     const found = groups.reduce((sum, { count }) => sum + count, 0);
     return { count: Math.min(found, max), more: found > max };
@@ -194,11 +190,8 @@ function disagreementsJson({ checkedAt, diagnosis }: Comparison): AnswerOf<"get 
         count,
         meaning: `In the ledger: ${ledger}; its job: ${job}.`,
         fix: `${act.charAt(0).toUpperCase()}${act.slice(1)}.`,
-        examples: examples.map(({ source, event, jobId, detail }) => ({
-          source,
-          event_id: event?.eventId ?? null,
-          generation: event?.generation ?? null,
-          job_id: jobId ?? null,
+        examples: examples.map(({ detail, ...example }) => ({
+          ...example,
           detail: detail?.slice(0, DETAIL_CHARS_MAX) ?? null,
         })),
       };

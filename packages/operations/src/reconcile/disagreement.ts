@@ -1,5 +1,5 @@
-import type { DisagreementKind } from "@millrace/api-contract";
-import type { EnvelopedEvent, EventKey } from "@millrace/core";
+import type { DisagreementKind, Disagreement as Reported } from "@millrace/api-contract";
+import type { EnvelopedEvent } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { JobProblem, Queues } from "@millrace/queue";
 
@@ -35,14 +35,7 @@ export interface UnreadableJob {
 
 export interface Found {
   readonly count: number;
-  readonly examples: readonly DisagreementExample[];
-}
-
-export interface DisagreementExample {
-  readonly source: string;
-  readonly event: Pick<EventKey, "eventId" | "generation"> | undefined;
-  readonly jobId: string | undefined;
-  readonly detail: string | undefined;
+  readonly examples: Reported["examples"];
 }
 
 export function createCounts(examplesMax: number) {
@@ -88,13 +81,13 @@ export function addByKind<T>(
 /** Characters of a job's id that are shown. Ours have 150 at most. */
 const JOB_ID_CHARS_MAX = 200;
 
-function toExample(one: Disagreement): DisagreementExample {
+function toExample(one: Disagreement): Reported["examples"][number] {
   if (one.kind === "unreadable_job") {
     const { source, jobId, problem } = one;
     const detail = `${problem.code}: ${problem.message}`;
-    return { source, event: undefined, jobId: jobId.slice(0, JOB_ID_CHARS_MAX), detail };
+    const job_id = jobId.slice(0, JOB_ID_CHARS_MAX);
+    return { source, event_id: null, generation: null, job_id, detail };
   }
-  const { source, eventId, generation } = one.event;
-  const detail = one.end?.failedReason;
-  return { source, event: { eventId, generation }, jobId: undefined, detail };
+  const { source, eventId: event_id, generation } = one.event;
+  return { source, event_id, generation, job_id: null, detail: one.end?.failedReason ?? null };
 }
