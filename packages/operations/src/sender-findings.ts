@@ -84,31 +84,30 @@ function signatures(refusals: readonly Refusals[]): SenderFinding {
   };
 }
 
-/** An ID that is a time or a status is no ID. */
-function sharedIds(sources: readonly string[]): SenderFinding {
-  if (sources.length === 0) return { text: "No ID came with two bodies in the last 7 days" };
-  return {
-    text: `IDs came with two bodies in the last 7 days: ${sources.join(", ")}`,
-    fix: "See `millrace conflicts`. If a source takes its ID from a field that is not unique, choose another",
-  };
-}
+const finding = (none: string, some: string, fix: string) => {
+  return (sources: readonly string[]): SenderFinding =>
+    sources.length === 0 ? { text: none } : { text: `${some}: ${sources.join(", ")}`, fix };
+};
 
-function copies(sources: readonly string[]): SenderFinding {
-  if (sources.length === 0) return { text: "No source repeats its signed messages" };
-  return {
-    text: `Signed messages came again under another ID and were refused: ${sources.join(", ")}`,
-    fix: "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
-  };
-}
+/** An ID that is a time or a status is no ID. */
+const sharedIds = finding(
+  "No ID came with two bodies in the last 7 days",
+  "IDs came with two bodies in the last 7 days",
+  "See `millrace conflicts`. If a source takes its ID from a field that is not unique, choose another",
+);
+
+const copies = finding(
+  "No source repeats its signed messages",
+  "Signed messages came again under another ID and were refused",
+  "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
+);
 
 /** A sender gives up after a few answers of 413. */
-function sizes(sources: readonly string[]): SenderFinding {
-  if (sources.length === 0) return { text: "No source answered 413 in the last day" };
-  return {
-    text: `Bodies were too large in the last day, and got 413: ${sources.join(", ")}`,
-    fix: "Set bodyBytesMax of the source to the largest body that its sender documents",
-  };
-}
+const sizes = finding(
+  "No source answered 413 in the last day",
+  "Bodies were too large in the last day, and got 413",
+  "Set bodyBytesMax of the source to the largest body that its sender documents",
+);
 
 export function signingText({ signedSinceMs }: LedgerIdentity): string {
   if (signedSinceMs === undefined) return "not signed";
