@@ -2,11 +2,11 @@ import { z } from "zod";
 import { eventRow } from "./events.ts";
 import { count, instant, text, type Wire } from "./values.ts";
 
-export const BULK_VERBS = ["retry", "replay", "give_up"] as const;
+const BULK_VERBS = ["retry", "replay", "give_up"] as const;
 export type BulkVerb = (typeof BULK_VERBS)[number];
 
 /** `stopped`, `finished` and `failed` are final. */
-export const BULK_STATES = ["running", "paused", "stopped", "finished", "failed"] as const;
+const BULK_STATES = ["running", "paused", "stopped", "finished", "failed"] as const;
 export type BulkState = (typeof BULK_STATES)[number];
 
 /** Events beyond this number are not counted before a run: the answer says that there are more. */

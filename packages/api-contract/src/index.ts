@@ -8,23 +8,11 @@
 // take their columns from. If one is missing, a test says so. No I/O.
 export { OUTCOMES } from "@millrace/core";
 export type * from "./audit.ts";
-export {
-  BULK_STATES,
-  COUNT_MAX,
-  RATE_DEFAULT,
-  UNCONFIRMED_MAX,
-  type BulkRun,
-  type BulkState,
-  type BulkVerb,
-  type EventCount,
-} from "./bulk-runs.ts";
+export { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX } from "./bulk-runs.ts";
+export type * from "./bulk-runs.ts";
 export { createDocument } from "./document.ts";
-export {
-  ERROR_STATES,
-  type ErrorGroup,
-  type ErrorGroupPage,
-  type ErrorState,
-} from "./error-groups.ts";
+export { ERROR_STATES } from "./error-groups.ts";
+export type * from "./error-groups.ts";
 export { eventHistory, eventRow } from "./events.ts";
 export type * from "./events.ts";
 export * from "./operations.ts";

@@ -20,14 +20,7 @@ export { createBacklog, type Backlog } from "./backlog.ts";
 export * from "./connection-urls.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";
-export {
-  configSchema,
-  SOURCE_NAME,
-  type Config,
-  type IngressConfig,
-  type ReconcilerConfig,
-  type WorkerConfig,
-} from "./config-schema.ts";
+export * from "./config-schema.ts";
 export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-name.ts";
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export * from "./environment.ts";

@@ -24,21 +24,8 @@ export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
 export { changedQueues, findLedgerChanges, LEDGER_CHANGES } from "./reconcile/epochs.ts";
 export { Reconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
 export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
-export {
-  planRetention,
-  runRetention,
-  type RetentionPlan,
-  type RetentionResult,
-} from "./retention/run-retention.ts";
-export {
-  countResults,
-  replayEvent,
-  retryDelivered,
-  retryEvent,
-  type ReplayLookup,
-  type ReplayResult,
-  type RetryResult,
-} from "./retry.ts";
+export * from "./retention/run-retention.ts";
+export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
 export { findFailing, findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
 export * from "./show-event.ts";

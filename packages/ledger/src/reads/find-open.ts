@@ -1,14 +1,9 @@
-import type { BulkState, BulkVerb } from "@millrace/api-contract";
+import type { BulkRun } from "@millrace/api-contract";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
 
 export interface OpenWork {
-  readonly runs: readonly {
-    readonly id: number;
-    readonly verb: BulkVerb;
-    readonly state: BulkState;
-    readonly error: string | null;
-  }[];
+  readonly runs: readonly Pick<BulkRun, "id" | "verb" | "state" | "error">[];
   readonly errors: number;
   /** Of them, those that came, or came back, in the last hour, and when the first of them did. */
   readonly newErrors: number;

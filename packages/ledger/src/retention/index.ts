@@ -28,15 +28,13 @@ export interface RetentionLedger extends Methods<pg.Pool, typeof steps> {
   drop(partition: BodyPartition, signal?: AbortSignal): Promise<"dropped" | "busy">;
 }
 
-export interface RetentionLedgerOptions {
-  /** Milliseconds that a drop waits for transactions. Default 45,000. */
-  readonly dropWaitMs?: number;
-}
-
-/** Makes it over a pool of `createPool`, of which it uses at most two connections. */
+/**
+ * Makes it over a pool of `createPool`, of which it uses at most two connections. A drop waits for
+ * transactions for 45 seconds, or for `dropWaitMs`.
+ */
 export function createRetentionLedger(
   { pool }: { readonly pool: pg.Pool },
-  { dropWaitMs: waitMs = 45_000 }: RetentionLedgerOptions = {},
+  { dropWaitMs: waitMs = 45_000 } = {},
 ): RetentionLedger {
   return {
     ...bind(pool, steps),
