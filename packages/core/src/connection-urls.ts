@@ -1,3 +1,5 @@
+import { jsonOf } from "./payload.ts";
+
 /** The parameter that holds `DATABASE_PASSWORD_COMMAND`, in a URL without a password. */
 export const COMMAND_PARAMETER = "password_command";
 
@@ -25,13 +27,9 @@ export function commandWords(text: string): readonly string[] | undefined {
   if (!text.trimStart().startsWith("[")) {
     return /["'`$|;<>]/.test(text) ? undefined : text.trim().split(/\s+/);
   }
-  try {
-    const list: unknown = JSON.parse(text);
-    const isList = Array.isArray(list) && list.every((word) => typeof word === "string");
-    return isList && list.length > 0 ? list : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = jsonOf(text);
+  const isList = Array.isArray(list) && list.every((word) => typeof word === "string");
+  return isList && list.length > 0 ? list : undefined;
 }
 
 type Allowed = Readonly<Record<string, readonly string[]>>;

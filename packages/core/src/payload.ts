@@ -80,8 +80,14 @@ function formPayload(body: Uint8Array): string | undefined {
 }
 
 function parseJson(text: string): { readonly value: unknown; readonly text: string } | undefined {
+  const value = jsonOf(text);
+  return value === undefined ? undefined : { value, text };
+}
+
+/** Undefined for a text that is no JSON. */
+export function jsonOf(text: string): unknown {
   try {
-    return { value: JSON.parse(text), text };
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

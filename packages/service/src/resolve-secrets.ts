@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
+  jsonOf,
   MillraceError,
   secretsOf,
   secretVariable,
@@ -74,17 +75,9 @@ function parseFile(text: string): readonly string[] {
 
 function parseList(text: string): readonly string[] | undefined {
   if (!text.trimStart().startsWith("[")) return undefined;
-  const list = parseJson(text);
+  const list = jsonOf(text);
   if (Array.isArray(list) && list.length > 0 && list.every(isSecret)) return list;
   throw new Error('it begins with "[" and is not a JSON list of secrets, such as ["one", "two"]');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const isSecret = (item: unknown): item is string => typeof item === "string" && item !== "";

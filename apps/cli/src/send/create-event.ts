@@ -1,4 +1,5 @@
 import {
+  jsonOf,
   MillraceError,
   newEventId,
   type Provider,
@@ -110,9 +111,6 @@ function isObject(value: unknown): value is Fields {
 }
 
 function jsonOr(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = jsonOf(text);
+  return value === undefined ? text : value;
 }

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { jsonOf } from "@millrace/core";
 
 export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
@@ -53,7 +54,7 @@ type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
 
 export function readVerdict(reply: Reply): Verdict {
   if (reply.kind === "no_answer") return { rejected: "no_answer" };
-  const body = parse(reply.body);
+  const body = jsonOf(reply.body) as AnswerBody | null | undefined;
   if (reply.status >= 200 && reply.status < 300) {
     return body?.status === "duplicate" ? "duplicate" : "accepted";
   }
@@ -63,13 +64,4 @@ export function readVerdict(reply: Reply): Verdict {
 interface AnswerBody {
   readonly status?: string;
   readonly error?: { readonly code?: string };
-}
-
-function parse(text: string): AnswerBody | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
+import { jsonOf } from "@millrace/core";
 import type { Output } from "../context.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -55,10 +56,5 @@ type LogRecord = Readonly<Record<string, unknown>>;
 
 function parse(line: string): LogRecord | undefined {
   if (!line.startsWith("{")) return undefined;
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null ? (value as LogRecord) : undefined;
-  } catch {
-    return undefined;
-  }
+  return jsonOf(line) as LogRecord | undefined;
 }

@@ -1,4 +1,4 @@
-import { MillraceError, type EventKey } from "@millrace/core";
+import { jsonOf, MillraceError, type EventKey } from "@millrace/core";
 
 export interface Cursor {
   /** Postgres' own text, since a Date has no microseconds. */
@@ -15,7 +15,7 @@ export function writeCursor({ recordedAt, key }: Cursor): string {
 
 /** @throws `invalid_request` */
 export function readCursor(text: string): Cursor {
-  const parts = parse(Buffer.from(text, "base64url").toString());
+  const parts = jsonOf(Buffer.from(text, "base64url").toString());
   if (Array.isArray(parts) && parts.length === 4) {
     const [recordedAt, source, eventId, generation] = parts as unknown[];
     if (
@@ -31,12 +31,4 @@ export function readCursor(text: string): Cursor {
     }
   }
   throw new MillraceError("invalid_request", "Cannot continue from the cursor: it is not valid");
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

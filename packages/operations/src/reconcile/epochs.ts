@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { jsonOf } from "@millrace/core";
 import type { KeptChange, ServerEpoch } from "@millrace/ledger";
 import { queueName } from "@millrace/queue";
 import type { Stores } from "./disagreement.ts";
@@ -151,14 +152,10 @@ export async function keepLedgerEpoch(
 const PASS_MAX = 1_000_000_000_000;
 
 function readMark(text: string): Mark | undefined {
-  try {
-    const mark: Partial<Mark> | null = JSON.parse(text);
-    const { systemId, timeline, position, startedAtMs, pass } = mark ?? {};
-    if (typeof systemId !== "string" || typeof timeline !== "string") return undefined;
-    if (![position, startedAtMs].every(Number.isFinite)) return undefined;
-    const isPass = Number.isInteger(pass) && pass !== undefined && pass >= 0 && pass <= PASS_MAX;
-    return isPass ? (mark as Mark) : undefined;
-  } catch {
-    return undefined;
-  }
+  const mark = jsonOf(text) as Partial<Mark> | null | undefined;
+  const { systemId, timeline, position, startedAtMs, pass } = mark ?? {};
+  if (typeof systemId !== "string" || typeof timeline !== "string") return undefined;
+  if (![position, startedAtMs].every(Number.isFinite)) return undefined;
+  const isPass = Number.isInteger(pass) && pass !== undefined && pass >= 0 && pass <= PASS_MAX;
+  return isPass ? (mark as Mark) : undefined;
 }
