@@ -112,10 +112,7 @@ async function startLocked(
 
 async function adopt(dataDir: string): Promise<Running | undefined> {
   const server = await readServerFile(dataDir);
-  if (server === undefined) return undefined;
-  const running = await findRunning(join(dataDir, "data"), server);
-  if (running === undefined) return undefined;
-  return { server: { ...server, port: running.port }, identity: running.identity };
+  return server && (await findRunning(join(dataDir, "data"), server));
 }
 
 async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promise<Running> {
@@ -176,10 +173,7 @@ async function chooseServer(dataDir: string, wanted: number | undefined): Promis
 const PATIENCE_MS = 60_000;
 
 /** Waits for a postmaster that goes down; ends one that neither answers nor ends in a minute. */
-async function findRunning(
-  pgdata: string,
-  server: ServerFile,
-): Promise<{ port: number; identity: ProcessIdentity } | undefined> {
+async function findRunning(pgdata: string, kept: ServerFile): Promise<Running | undefined> {
   const path = join(pgdata, "postmaster.pid");
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -190,8 +184,8 @@ async function findRunning(
       await rm(path, { force: true });
       return undefined;
     }
-    const port = Number(lines[3]);
-    if (port > 0 && (await answeringPid({ ...server, port })) === pid) return { port, identity };
+    const server = { ...kept, port: Number(lines[3]) };
+    if (server.port > 0 && (await answeringPid(server)) === pid) return { server, identity };
     if (Date.now() > deadline) await endProcess(identity, ["SIGQUIT", "SIGKILL"]);
     if (await isAlive(identity)) await sleep(100);
   }

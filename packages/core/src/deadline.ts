@@ -94,18 +94,12 @@ export class LinkedList<Item extends Linked<Item>> {
   }
 }
 
-export async function settlesWithin(
-  promise: Promise<unknown>,
-  timeoutMs: number,
-): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  const settled = Promise.allSettled([promise]).then(() => true);
-  const inTime = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return inTime;
+export function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  const settled = Promise.allSettled([promise]);
+  return withDeadline(settled, timeoutMs, () => new Error("late")).then(
+    () => true,
+    () => false,
+  );
 }
 
 export function wait(ms: number, signal?: StopSignal): Promise<void> {
