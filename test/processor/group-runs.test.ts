@@ -127,6 +127,22 @@ async function check({ together, groups }: Opened, names: readonly string[]): Pr
   }
 }
 
+test("the savepoint and the query of an event take one answer of Postgres", async () => {
+  const { together, groups } = await open();
+  const run = () => together(Array.from({ length: 20 }, () => fresh()));
+  let answers = 0;
+  const seen = new Set<unknown>();
+  processors.pools.at(-1)?.on("acquire", (client) => {
+    if (!seen.has(client)) client.connection.on("readyForQuery", () => (answers += 1));
+    seen.add(client);
+  });
+  // A connection prepares a savepoint when it sets it for the first time.
+  for (let warm = 0; warm < 4; warm += 1) await run();
+  const [answersBefore, groupsBefore] = [answers, groups().length];
+  await run();
+  expect(answers - answersBefore).toBeLessThanOrEqual(20 + 6 * (groups().length - groupsBefore));
+});
+
 test("handlers that send one query begin while Postgres answers the ones before", async () => {
   let begun = 0;
   let begunMax = 0;

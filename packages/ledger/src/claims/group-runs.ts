@@ -6,6 +6,7 @@ import type { EmitTarget } from "./emit.ts";
 import { Guard, type SharedTransaction } from "./guard.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { isPrepared, queryBehind, withKnownName } from "../connection/statement.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 /** Events of a group whose handlers run once: one event, or a set. */
@@ -83,6 +84,9 @@ export class GroupRun {
     return { all, behindQuery: Math.min(all, Math.max(0, settledMs - askedMs)) };
   }
 }
+
+/** A connection keeps so many prepared: a group has fewer events, but may send them again. */
+const PREPARED_MAX = 64;
 
 /**
  * Runs handlers in one transaction, one after the other, each behind a savepoint. Some begin ahead,
@@ -220,22 +224,30 @@ export class GroupRuns {
   }
 
   #sendFirst(run: GroupRun, { query }: FirstQuery): void {
-    const { client } = this.#connection;
     const sent: Sent = { savepoint: this.#nextSavepoint() };
     run.sent = sent;
-    client.query(`SAVEPOINT ${sent.savepoint}`).catch((error: unknown) => {
-      // An earlier query failed; the run is sent again when that one was undone.
-      if (sqlStateOf(error) !== SQLSTATE.transactionAborted) this.broken ??= error;
-    });
     const answered = (answer: NonNullable<Sent["answer"]>) => {
       if (run.sent !== sent) return;
       sent.answer = answer;
       if (this.#runs[this.#at] === run) this.#deliver(run);
     };
-    client.query(query).then(
+    this.#sendSaved(sent.savepoint, query).then(
       (value) => answered({ status: "fulfilled", value }),
       (reason: unknown) => answered({ status: "rejected", reason }),
     );
+  }
+
+  /** Sends a query behind a savepoint, in one message with it once the savepoint is prepared. */
+  #sendSaved(savepoint: string, query: pg.QueryConfig): Promise<pg.QueryResult> {
+    const { client } = this.#connection;
+    if (isPrepared(client, savepoint)) return queryBehind(client, savepoint, query);
+    const name = this.#savepoints <= PREPARED_MAX ? savepoint : undefined;
+    const saving = { text: `SAVEPOINT ${savepoint}`, name };
+    client.query(withKnownName(client, saving)).catch((error: unknown) => {
+      // An earlier query failed; the run is sent again when that one was undone.
+      if (sqlStateOf(error) !== SQLSTATE.transactionAborted) this.broken ??= error;
+    });
+    return client.query(query);
   }
 
   #deliver({ first, sent }: GroupRun): void {
