@@ -196,6 +196,8 @@ function makeReadable(worker: Worker, client: Redis): Worker {
   const readable = (answer: unknown): unknown => {
     const [fields, id] = Array.isArray(answer) ? (answer as [unknown, unknown]) : [];
     if (!Array.isArray(fields)) return answer;
+    // BullMQ asks whether the answer is below zero: all fields would be joined to a text for that.
+    Object.assign(answer as object, { toString: () => "" });
     const { removed, replaced } = repairFields(fields as string[]);
     const key = removed.length + replaced.length > 0 ? worker.toKey(String(id)) : "";
     if (removed.length > 0) client.hdel(key, ...removed).catch(onError);
