@@ -2,18 +2,21 @@ import { z } from "zod";
 import { defineProviderWith } from "./define-provider.ts";
 import { parsePlace } from "./identity/locations.ts";
 import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
-import { headerName, problemsOfMessage } from "./signature/signature-options.ts";
-import type { SignatureOptions } from "./signature/signature-options.ts";
+import {
+  ENCODINGS,
+  headerName,
+  HMACS,
+  problemsOfMessage,
+  type SignatureOptions,
+} from "./signature/signature-options.ts";
 import { signature } from "./signature/signature.ts";
 
 /** The signatures, names, and types of a custom sender: the options of `hmac()`. */
-export interface HmacOptions extends Pick<SignatureOptions, "prefix"> {
+export interface HmacOptions extends Pick<SignatureOptions, "encoding" | "prefix"> {
   /** Header that holds the signature. */
   header: string;
   /** Hash function of the HMAC. Default: `sha256`. */
   algorithm?: "sha256" | "sha1" | "sha512" | undefined;
-  /** Encoding of the signature in the header. Default: `hex`. */
-  encoding?: "hex" | "base64" | "base64url" | undefined;
   /**
    * Encoding of the secret: `utf8` uses its text as the key, `hex` and `base64` decode it. `base64`
    * accepts a `whsec_` prefix. Default: `utf8`.
@@ -57,8 +60,8 @@ const location = z
 export const hmacOptionsSchema = z
   .strictObject({
     header: headerName,
-    algorithm: z.enum(["sha256", "sha1", "sha512"]).default("sha256"),
-    encoding: z.enum(["hex", "base64", "base64url"]).default("hex"),
+    algorithm: z.enum(HMACS).default("sha256"),
+    encoding: z.enum(ENCODINGS).default("hex"),
     prefix: z.string().default(""),
     key: z.enum(KEY_ENCODINGS).default("utf8"),
     message: z.string().optional(),

@@ -17,25 +17,20 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", PROVIDERS_HELP)
     .action(({ json }: { readonly json?: true }) => {
-      const rows = Object.values(STARTERS).map(({ factory, provider }) => ({
+      const lines = Object.values(STARTERS).map(({ factory, provider }) => ({
         name: provider.name,
         function: `${factory}()`,
         verified: provider.authenticatedOnly !== true,
         id_is_signed: provider.idIsSigned,
       }));
-      const lines = rows.map((row) => JSON.stringify(row)).join("\n");
-      context.stdout.write(`${json === true ? lines : tableOf(rows)}\n`);
+      const rows = lines.map((line) => [
+        line.name,
+        line.function,
+        line.verified ? "verified" : "authenticated only",
+        line.id_is_signed ? "signed" : "unsigned",
+      ]);
+      const table = formatTable([["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"], ...rows]);
+      const text = lines.map((line) => JSON.stringify(line)).join("\n");
+      context.stdout.write(`${json === true ? text : table}\n`);
     });
-}
-
-function tableOf(
-  rows: readonly { name: string; function: string; verified: boolean; id_is_signed: boolean }[],
-): string {
-  const cells = rows.map(({ verified, id_is_signed, ...row }) => [
-    row.name,
-    row.function,
-    verified ? "verified" : "authenticated only",
-    id_is_signed ? "signed" : "unsigned",
-  ]);
-  return formatTable([["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"], ...cells]);
 }

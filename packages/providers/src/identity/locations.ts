@@ -75,19 +75,16 @@ export function locate(location: Location): Locator {
 }
 
 function locateText(text: string): Locator {
-  const template = parseTemplate(text);
-  if (template === undefined) throw new RangeError(`"${text}" is no location`);
-  const { texts } = template;
-  const [only, ...others] = template.places.map(locatePlace);
-  const [before = "", ...behind] = texts;
+  const { places, texts } = parseTemplate(text) ?? { places: [], texts: [] };
+  const [only, ...others] = places.map(locatePlace);
   if (only === undefined) throw new RangeError(`"${text}" is no location`);
-  if (before + behind.join("") === "") return only;
-  const find = others.length === 0 ? only : joined(behind[0] ?? "", only, ...others);
+  const [before = "", between = ""] = texts;
+  const behind = texts.at(-1) ?? "";
+  const find = others.length === 0 ? only : joined(between, only, ...others);
+  if (before + behind === "") return find;
   return (reader) => {
     const found = find(reader);
-    return typeof found === "string"
-      ? found
-      : { text: before + found.text + (behind.at(-1) ?? "") };
+    return typeof found === "string" ? found : { text: before + found.text + behind };
   };
 }
 

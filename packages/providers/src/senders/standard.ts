@@ -8,10 +8,11 @@ import svixSamples from "../samples/svix.json" with { type: "json" };
 import { KEY_ENCODINGS, type KeyEncoding } from "../signature/prepare-secrets.ts";
 import { signature, standardSignature } from "../signature/signature.ts";
 
-export interface StandardWebhooksOptions {
+export interface KeyOptions {
   /**
-   * Encoding of the secret: the standard's base64 with `whsec_` or `v1,whsec_` in front or without,
-   * or text (`utf8`). A public key (`whpk_...`) needs no setting. Default: `base64`.
+   * Encoding of the secret: base64 with `whsec_` or `v1,whsec_` in front or without, text (`utf8`),
+   * or `hex`. A public key (`whpk_...`) needs no setting. Default: `base64`; of Hook Mesh, each
+   * that fits the secret.
    */
   readonly key?: KeyEncoding | undefined;
 }
@@ -23,7 +24,7 @@ const keyOptions = z.strictObject({ key: z.enum(KEY_ENCODINGS).optional() });
  *
  * Source: the Standard Webhooks specification, spec/standard-webhooks.md.
  */
-export const standardWebhooks = defineProviderWith<StandardWebhooksOptions, "data">(
+export const standardWebhooks = defineProviderWith<KeyOptions, "data">(
   "standard-webhooks",
   keyOptions,
   ({ key }) => ({ ...standardParts({ key }), samples: standardSamples }),
@@ -51,24 +52,15 @@ export const svix = defineProvider({
   samples: svixSamples,
 });
 
-export interface HookMeshOptions {
-  /**
-   * The way from the secret to a key. Hook Mesh's pages show both a `whsec_` secret and 64
-   * hexadecimal digits and do not say which bytes sign; unset, each reading that fits the secret
-   * verifies.
-   */
-  readonly key?: KeyEncoding | undefined;
-}
-
 /**
  * Events of Hook Mesh, in both of its documented forms: as Standard Webhooks has it, and
- * `x-hookmesh-signature` over the body. The second has no signed time; the `timestamp` in its body
- * is when the event happened, which a retry two days later keeps, so it is not held against the
- * clock.
+ * `x-hookmesh-signature` over the body. The second has no signed time: the `timestamp` in its body
+ * is when the event happened, which a retry two days later keeps. Its pages show both a `whsec_`
+ * secret and 64 hexadecimal digits, and do not say which bytes sign.
  *
  * Source: Hook Mesh's pages on webhook signatures and on idempotency.
  */
-export const hookMesh = defineProviderWith<HookMeshOptions, "payload">(
+export const hookMesh = defineProviderWith<KeyOptions, "payload">(
   "hook-mesh",
   keyOptions,
   ({ key = ANY_KEY }) => {

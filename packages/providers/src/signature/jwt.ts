@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { MillraceError, plainWords, type DeliveryHead } from "@millrace/core";
+import type { DeliveryHead } from "@millrace/core";
 import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
 import { headerOf } from "../identity/delivery-reader.ts";
 import { isSameText } from "./algorithm-of.ts";
 import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
-import { headerName } from "./signature-options.ts";
+import { headerName, parseOptions } from "./signature-options.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, TOLERANCE_MS } from "./signed-message.ts";
 import {
@@ -36,17 +36,12 @@ export interface JwtOptions {
 }
 
 const text = z.string().min(1);
+const KEYS_URL = /^(https:\/\/[a-z0-9.-]+(:\d+)?|http:\/\/(127\.0\.0\.1|localhost):\d+)\//;
 
 const schema = z
   .strictObject({
     algorithm: z.enum(["RS256", "ES256", "EdDSA", "HS256"]),
-    keys: z
-      .string()
-      .regex(
-        /^(https:\/\/[a-z0-9.-]+(:\d+)?|http:\/\/(127\.0\.0\.1|localhost):\d+)\//,
-        "must be a URL by https",
-      )
-      .optional(),
+    keys: z.string().regex(KEYS_URL, "must be a URL by https").optional(),
     audience: text.optional(),
     issuer: text.optional(),
     claims: z.record(text, z.union([text, z.boolean()])).default({}),
@@ -69,11 +64,7 @@ const schema = z
  * @throws `invalid_config` with every problem at once.
  */
 export function jwt(options: JwtOptions): Scheme {
-  const { data, error } = schema.safeParse(options, { error: plainWords });
-  if (error !== undefined) {
-    const lines = error.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`);
-    throw new MillraceError("invalid_config", `Cannot use jwt({...}):\n${lines.join("\n")}`);
-  }
+  const data = parseOptions("jwt", schema, options);
   const { header, keys, bodyHash } = data;
   const fetched = keys === undefined ? undefined : fetchedKeys(keys);
   const tokenIn = (head: Pick<DeliveryHead, "headers">) =>

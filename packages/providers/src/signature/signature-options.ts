@@ -6,6 +6,7 @@ import {
   isIdUnbounded,
   isMessageTemplate,
   TIMESTAMP_UNITS,
+  type TimestampRule,
   type TimestampUnit,
 } from "./signed-message.ts";
 
@@ -16,6 +17,10 @@ export const headerName = z
 
 const keyEncoding = z.enum(KEY_ENCODINGS);
 
+export const HMACS = ["sha256", "sha1", "sha512"] as const;
+const ALGORITHMS = [...HMACS, "ed25519", "p256", "rsa", "standard", "token"] as const;
+export const ENCODINGS = ["hex", "base64", "base64url"] as const;
+
 /** The way a sender signs, as data. */
 export interface SignatureOptions {
   /** Header that holds the signature, or each that may. */
@@ -25,10 +30,9 @@ export interface SignatureOptions {
    * with the sender's public key; `standard` is Standard Webhooks, HMAC-SHA256 or Ed25519 by the
    * secret's prefix; `token` is the secret itself, which covers nothing of a delivery.
    */
-  algorithm?:
-    "sha256" | "sha1" | "sha512" | "ed25519" | "p256" | "rsa" | "standard" | "token" | undefined;
+  algorithm?: (typeof ALGORITHMS)[number] | undefined;
   /** Encoding of the signature in the header. Default: `hex`; of a token, none. */
-  encoding?: "hex" | "base64" | "base64url" | undefined;
+  encoding?: (typeof ENCODINGS)[number] | undefined;
   /**
    * Encoding of an HMAC's secret: `utf8` (default) uses its text as the key, `hex` and `base64`
    * decode it. Of a list, each reading that fits the secret verifies. `base64` accepts a `whsec_`
@@ -49,13 +53,7 @@ export interface SignatureOptions {
   /** The URL that the sender calls and signs, as it is registered there. */
   url?: string;
   /** Location and unit of the signed time; without a location, it stands among the pairs. */
-  time?:
-    | {
-        header?: string | undefined;
-        json?: string | undefined;
-        unit?: TimestampUnit | undefined;
-      }
-    | undefined;
+  time?: (Omit<TimestampRule, "unit"> & { unit?: TimestampUnit | undefined }) | undefined;
   /** Milliseconds that the signed time may be off, both ways. Default: 300,000. */
   toleranceMs?: number;
 }
@@ -65,10 +63,8 @@ const HEADER_PLACE = /\{header:([^{}]+)\}/;
 const schema = z
   .strictObject({
     header: z.union([headerName, z.array(headerName).min(1)]),
-    algorithm: z
-      .enum(["sha256", "sha1", "sha512", "ed25519", "p256", "rsa", "standard", "token"])
-      .default("sha256"),
-    encoding: z.enum(["hex", "base64", "base64url"]).optional(),
+    algorithm: z.enum(ALGORITHMS).default("sha256"),
+    encoding: z.enum(ENCODINGS).optional(),
     key: z.union([keyEncoding, z.array(keyEncoding).min(1)]).default("utf8"),
     prefix: z.string().default(""),
     pairs: z
@@ -133,16 +129,23 @@ export function problemsOfMessage(
   return problems;
 }
 
-/** @throws `invalid_config` with every problem at once. */
 export function parseSignature(options: SignatureOptions): ParsedSignature {
-  const { data, error } = schema.safeParse(options, { error: plainWords });
-  if (error !== undefined) {
-    const lines = error.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`);
-    throw new MillraceError("invalid_config", `Cannot use signature({...}):\n${lines.join("\n")}`);
-  }
+  const data = parseOptions("signature", schema, options);
   if (typeof data.message === "function") return data;
   const idHeader = HEADER_PLACE.exec(data.message)?.[1]?.toLowerCase();
   return { ...data, message: data.message.replace(HEADER_PLACE, "{id}"), idHeader };
+}
+
+/** @throws `invalid_config` with every problem at once. */
+export function parseOptions<Parsed>(
+  name: string,
+  of: z.ZodType<Parsed>,
+  options: unknown,
+): Parsed {
+  const { data, error } = of.safeParse(options, { error: plainWords });
+  if (data !== undefined) return data;
+  const lines = error?.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`) ?? [];
+  throw new MillraceError("invalid_config", `Cannot use ${name}({...}):\n${lines.join("\n")}`);
 }
 
 export type ParsedSignature = z.output<typeof schema> & { readonly idHeader?: string | undefined };

@@ -4,7 +4,7 @@ import { refuse } from "../answers.ts";
 import type { Message } from "./signature-algorithm.ts";
 
 /** The position of the signed time: a header, the JSON body (a path), or next to the signature. */
-interface TimestampRule {
+export interface TimestampRule {
   readonly header?: string | undefined;
   readonly json?: string | undefined;
   readonly unit: TimestampUnit;
