@@ -115,6 +115,9 @@ export const openai = alias("openai", { key: ["base64", "utf8"] });
 /** Events of Polar: the key is the whole secret as text. */
 export const polar = alias("polar", { key: "utf8" });
 
+/** Events of Replicate (`whsec_`): predictions, which have no type. */
+export const replicate = alias("replicate");
+
 /** Events of Resend, by Svix (`whsec_`). */
 export const resend = alias("resend", { prefix: "svix" });
 
