@@ -87,7 +87,8 @@ export function queryBehind(
   return new Promise((resolve, reject) => {
     const both = new pg.Query(query, (error, answers) => {
       if (error instanceof Error) reject(error);
-      else resolve([answers].flat().at(-1) as pg.QueryResult);
+      // Of several statements in one text pg gives a list.
+      else resolve(withoutFirst([answers].flat()));
     });
     const submit = both.submit.bind(both);
     both.submit = (connection) => {
@@ -97,6 +98,10 @@ export function queryBehind(
     };
     client.query(both);
   });
+}
+
+function withoutFirst([, ...answers]: readonly pg.QueryResult[]): pg.QueryResult {
+  return (answers.length === 1 ? answers[0] : answers) as pg.QueryResult;
 }
 
 export function withKnownName<Query extends pg.QueryConfig>(
