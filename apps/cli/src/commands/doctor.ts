@@ -1,7 +1,8 @@
-import { isMillraceError } from "@millrace/core";
-import { createLedger, createPool } from "@millrace/ledger";
-import { diagnose } from "@millrace/operations";
+import { isMillraceError, type Config } from "@millrace/core";
+import { createLedger, createPool, type Ledger } from "@millrace/ledger";
+import { diagnose, type Diagnosis } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
+import type { Queues } from "@millrace/queue";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
 import { readRun, type Run } from "../data-folder.ts";
@@ -18,6 +19,7 @@ import {
   type Line,
   type Report,
 } from "../doctor/report.ts";
+import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
 import { partsOf } from "./migrate.ts";
@@ -91,7 +93,7 @@ async function examine(context: CliContext): Promise<Report> {
     await runChecks(checks, [REDIS_CHECK], { ...environment, config });
     return { checks, diagnosis: undefined };
   }
-  const ofStores = await examineStores({
+  const ofStores = await examineStores(context, {
     ...stores,
     ...(isApart ? { MILLRACE_QUEUE_KEY: environment.MILLRACE_QUEUE_KEY } : {}),
     ...{ config, handlers, parts: partsOf(loaded) },
@@ -115,7 +117,10 @@ function namesAnother(databaseUrl: string | undefined, run: Run): boolean {
   return named !== own;
 }
 
-async function examineStores(stores: Omit<StoresChecked, "pool">): Promise<Report> {
+async function examineStores(
+  context: CliContext,
+  stores: Omit<StoresChecked, "pool">,
+): Promise<Report> {
   const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
   const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });
@@ -125,15 +130,7 @@ async function examineStores(stores: Omit<StoresChecked, "pool">): Promise<Repor
     return await withQueues(stores, Object.keys(config.sources), async (queues) => {
       const ledger = createLedger({ pool });
       await runChecks(checks, OPEN_CHECKS, { pool, ledger, queues });
-      const diagnosis = await diagnose(
-        { ledger, queues, isSound: (event) => checkJob({ event }) === undefined },
-        {
-          sources: Object.keys(config.sources),
-          graceMs: config.reconciler.graceMs,
-          keysDays: config.retention.keysDays,
-          examplesMax: EXAMPLES_MAX,
-        },
-      );
+      const diagnosis = await compare(context, { ledger, queues, config });
       for (const [source, error] of diagnosis.notCompared) {
         checks.push(unknown(`queue of ${source}`, error));
       }
@@ -157,4 +154,32 @@ function canCompare(checks: readonly Line[], stores: Stores): boolean {
       return state === "ok";
     return state !== "unknown";
   });
+}
+
+async function compare(
+  context: CliContext,
+  { ledger, queues, config }: { ledger: Ledger; queues: Queues; config: Config },
+): Promise<Diagnosis> {
+  const isWatched = context.stderr.isTTY === true;
+  const progress = createProgress(isWatched ? await count(ledger, queues) : 0, context.stderr);
+  try {
+    return await diagnose(
+      { ledger, queues, isSound: (event) => checkJob({ event }) === undefined },
+      {
+        sources: Object.keys(config.sources),
+        graceMs: config.reconciler.graceMs,
+        keysDays: config.retention.keysDays,
+        examplesMax: EXAMPLES_MAX,
+        onProgress: (looked) => progress.reach(looked),
+      },
+    );
+  } finally {
+    progress.stop();
+  }
+}
+
+async function count(ledger: Ledger, queues: Queues): Promise<number> {
+  const [undone, jobs] = await Promise.all([ledger.reads.countUndone(), queues.counts()]);
+  const pending = [...undone.values()].reduce((sum, of) => sum + of.pending, 0);
+  return [...jobs.values()].reduce((sum, of) => sum + of.failed + of.completed, pending);
 }

@@ -9,6 +9,7 @@ export interface DiagnoseOptions {
   readonly graceMs: number;
   readonly keysDays: number;
   readonly examplesMax: number;
+  readonly onProgress?: (looked: number) => void;
 }
 
 export interface Diagnosis extends Comparison {
@@ -54,6 +55,7 @@ async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Com
     for await (const finding of findings) {
       counts.add(finding.found.filter(({ kind }) => isWanted(kind)));
       looked += finding.looked;
+      options.onProgress?.(looked);
     }
   };
   await look(findPending(deps, { ...options, which: "not_enqueued" }), () => true);
