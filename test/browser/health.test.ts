@@ -120,7 +120,9 @@ describeInBrowser("health and forty sources", () => {
     await page.getByRole("searchbox", { name: "Search sources" }).fill("");
     await page.getByRole("button", { name: "Failed", exact: true }).press("Enter");
     await page.locator('th[aria-sort="descending"]', { hasText: "Failed" }).waitFor();
-    expect(await rows.first().textContent()).toContain("source-05");
+    expect(await rows.first().textContent()).toContain("source-05refuses");
+    await page.getByRole("link", { name: "source-05", exact: true }).click();
+    await page.getByText("source-05 refuses deliveries: 7 too_old in the last 5 min.").waitFor();
     await tab.close();
   });
 });
@@ -163,7 +165,7 @@ const JOBS = {
 const ENDED = { pending: 0, completed: 9, failed: 0 };
 const QUIET: SourceStats = { ...ENDED, queued: 0, jobs: JOBS, refused: [] };
 const LOUD: Readonly<Record<number, Partial<SourceStats>>> = {
-  5: { failed: 2 },
+  5: { failed: 2, refused: [{ reason: "too_old", deliveries: 7 }] },
   7: { queued: null, jobs: null },
   9: { jobs: { ...JOBS, paused: true } },
 };
