@@ -7,12 +7,10 @@ import { printable } from "./terminal-text.ts";
 /** The latest row of an event; undefined while the ledger does not have it. */
 type Ended = EventRow | undefined;
 
-type Reads = { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent"> };
-
 const BEAT_MS = 200;
 
 export async function awaitEnd(
-  { reads }: Reads,
+  { reads }: { readonly reads: Pick<Ledger["reads"], "findStatus" | "findEvent"> },
   lookup: EventLookup,
   timeoutMs: number,
 ): Promise<Ended> {

@@ -27,17 +27,24 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
+/** Closes what was opened, also when the work fails. */
+export async function withOpen<Open extends { close(): Promise<void> }, Result>(
+  open: Open,
+  work: (open: Open) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work(open);
+  } finally {
+    await open.close();
+  }
+}
+
 export async function withQueues<Result>(
   stores: Stores,
   sources: readonly string[],
   work: (queues: Queues) => Promise<Result>,
 ): Promise<Result> {
-  const queues = await openQueues(stores, { role: "cli", sources });
-  try {
-    return await work(queues);
-  } finally {
-    await queues.close();
-  }
+  return await withOpen(await openQueues(stores, { role: "cli", sources }), work);
 }
 
 export type Pool = ReturnType<typeof createPool>;
@@ -59,12 +66,7 @@ export async function withLedger<Result>(
   work: (ledger: Ledger) => Promise<Result>,
 ): Promise<Result> {
   const { DATABASE_URL } = await findStores(readSettings(context));
-  const { ledger, close } = await openLedger(DATABASE_URL);
-  try {
-    return await work(ledger);
-  } finally {
-    await close();
-  }
+  return await withOpen(await openLedger(DATABASE_URL), ({ ledger }) => work(ledger));
 }
 
 export async function withStores<Result>(
@@ -74,11 +76,7 @@ export async function withStores<Result>(
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
   const stores = openCommand(await findStores(settings), config);
-  try {
-    return await work(await stores.opened);
-  } finally {
-    await stores.close();
-  }
+  return await withOpen(stores, async ({ opened }) => work(await opened));
 }
 
 export interface OpenStores {

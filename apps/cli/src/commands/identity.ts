@@ -7,7 +7,7 @@ import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
 import { choice } from "../parse-option.ts";
-import { findStores, withQueues } from "../stores.ts";
+import { findStores, withOpen, withQueues } from "../stores.ts";
 
 const RESTORED_HELP = `
 After the database was restored from a dump, moved to another server, or upgraded with pg_upgrade:
@@ -80,8 +80,7 @@ async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>):
   const { config } = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
   const sources = Object.keys(config.sources);
-  const { ledger, close } = await openLedger(stores.DATABASE_URL);
-  try {
+  await withOpen(await openLedger(stores.DATABASE_URL), async ({ ledger }) => {
     const identity = await ledger.repair.readIdentity();
     if (identity.ranOn === undefined || isSameDatabase(identity.ranOn, identity)) {
       throw new MillraceError(
@@ -92,9 +91,7 @@ async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>):
     await withQueues(stores, sources, (queues) =>
       work({ identity, queues, sources, repair: ledger.repair }),
     );
-  } finally {
-    await close();
-  }
+  });
 }
 
 interface Copy {

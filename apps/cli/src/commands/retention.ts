@@ -13,7 +13,7 @@ import type { Command } from "commander";
 import { readSettings, type CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { onStopRequest } from "../stop-request.ts";
-import { findStores } from "../stores.ts";
+import { findStores, withOpen } from "../stores.ts";
 import { formatTable } from "../terminal-text.ts";
 
 const RETENTION_HELP = `
@@ -56,8 +56,8 @@ async function runRetentionCommand(
   const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
   const { DATABASE_URL, DATABASE_SESSION_URL } = await findStores(settings);
   const print = (text: string) => context.stdout.write(`${text}\n`);
-  const { pool, pooler, close } = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
-  try {
+  const opened = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
+  return await withOpen(opened, async ({ pool, pooler }) => {
     const ledger = createRetentionLedger({ pool });
     if (dryRun === true) {
       const plan = await planRetention({ ledger }, policy);
@@ -71,9 +71,7 @@ async function runRetentionCommand(
     const { result, counts } = await run(context, ledger, policy);
     print(json === true ? resultJson(result, counts) : resultText(result, counts));
     return result.kind === "done" ? 0 : 1;
-  } finally {
-    await close();
-  }
+  });
 }
 
 type Ending = RetentionResult | { readonly kind: "cancelled" };
