@@ -17,7 +17,7 @@ export interface LoadedConfig {
  */
 export async function loadConfig(path: string): Promise<LoadedConfig> {
   const absolute = resolve(path);
-  if (!isFile(absolute)) {
+  if (statSync(absolute, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new MillraceError(
       "config_not_found",
       `Cannot load the config: no file "${absolute}". Set MILLRACE_CONFIG to the path of yours, or run in its folder`,
@@ -58,10 +58,6 @@ function missingParts(exported: unknown): string[] {
       return isThere ? [] : `  sources.${name}.provider: has no ${part} (${type})`;
     });
   });
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Absolute path of the archive folder; undefined if bodies are dropped without archiving. */

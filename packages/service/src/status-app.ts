@@ -15,13 +15,16 @@ export interface MetricsSource {
   metrics(): Promise<string>;
 }
 
-/** The HTTP app of a role without pages: health, readiness, metrics, and errors. */
-export function createStatusApp(deps: {
-  registry: MetricsSource;
-  readiness: () => Promise<Readiness>;
-  /** Called with what a route threw; the client gets `internal`. */
-  onError: (error: unknown) => void;
-}): Express {
+interface StatusDeps {
+  readonly registry: MetricsSource;
+  readonly readiness: () => Promise<Readiness>;
+}
+
+/**
+ * The HTTP app of a role without pages: health, readiness, metrics, and errors. `onError` gets what
+ * a route threw; the client gets `internal`.
+ */
+export function createStatusApp(deps: StatusDeps & { onError: (error: unknown) => void }): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -31,7 +34,7 @@ export function createStatusApp(deps: {
   });
   const lastResort: ErrorRequestHandler = (error, _request, response, next) => {
     // Express rejects a path that cannot be decoded: a mistake of the client.
-    if (isBadRequest(error)) return answer(response, "not_found", "Cannot serve this path");
+    if (error instanceof URIError) return answer(response, "not_found", "Cannot serve this path");
     deps.onError(error);
     if (response.headersSent) return next(error);
     answer(response, "internal", "Cannot serve this path: something unexpected happened");
@@ -44,20 +47,11 @@ function answer(response: Response, code: ErrorCode, message: string): void {
   response.status(statusOf(code)).json(errorBody(code, message));
 }
 
-function isBadRequest(error: unknown): boolean {
-  return error instanceof URIError;
-}
-
 /**
  * Serves `GET /healthz` (the process lives), `GET /readyz` (200 only when it can work) and `GET
- * /metrics` (Prometheus text).
+ * /metrics` (Prometheus text). Without `reasons`, `/readyz` gives none.
  */
-export function statusRouter(deps: {
-  registry: MetricsSource;
-  readiness: () => Promise<Readiness>;
-  /** False leaves the reasons out of `/readyz`. Default: true. */
-  reasons?: boolean;
-}): Router {
+export function statusRouter(deps: StatusDeps & { reasons?: boolean }): Router {
   const router = Router();
   router.get("/healthz", (_request, response) => {
     response.json({ status: "ok" });
@@ -93,14 +87,11 @@ export async function checkParts(
         await withDeadline(check(), timeoutMs, () => late);
         parts[name] = "ok";
       } catch (error) {
-        parts[name] = error === late ? late.message : codeOf(error);
+        const code = isMillraceError(error) ? error.code : "unavailable";
+        parts[name] = error === late ? late.message : code;
         onFailure?.(name, error);
       }
     }),
   );
   return { ready: Object.values(parts).every((state) => state === "ok"), parts };
-}
-
-function codeOf(error: unknown): string {
-  return isMillraceError(error) ? error.code : "unavailable";
 }
