@@ -1,4 +1,4 @@
-import { connectionHint, isMillraceError, type ErrorCode } from "@millrace/core";
+import { connectionHint, errorText, isMillraceError, type ErrorCode } from "@millrace/core";
 import type { Output } from "./context.ts";
 import { printable } from "./terminal-text.ts";
 
@@ -9,7 +9,7 @@ export function reportError(
   options: { withStack: boolean },
 ): { code: string; message: string } {
   const code: ErrorCode = isMillraceError(error) ? error.code : "internal";
-  const message = messageOf(error);
+  const message = errorText(error);
   // An argument of the command can be a stranger's text.
   const lines = withCode(message, code, connectionHint(error)).split("\n").map(printable);
   to.write(`millrace: ${lines.join("\n")}\n`);
@@ -21,14 +21,6 @@ function withCode(message: string, code: ErrorCode, hint: string | undefined): s
   const text = hint === undefined ? message : `${message}. ${hint}`;
   const list = text.indexOf(":\n");
   return list < 0 ? `${text} (${code})` : `${text.slice(0, list)} (${code})${text.slice(list)}`;
-}
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Node leaves the message empty when every address of a host refused.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
-  if (error.message === "" && first instanceof Error) return first.message;
-  return error.message;
 }
 
 function stackOf(error: unknown): string {

@@ -32,6 +32,13 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/** Node leaves the message empty when every address of a host refused. */
+export function errorText(thrown: unknown): string {
+  const error = asError(thrown);
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
+  return error.message === "" && first instanceof Error ? first.message : error.message;
+}
+
 export function errorBody(
   code: ErrorCode,
   message: string,

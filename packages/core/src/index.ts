@@ -25,7 +25,7 @@ export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-n
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export * from "./environment.ts";
 export * from "./error-codes.ts";
-export { asError, errorBody, hasCode, isMillraceError, MillraceError, throwIf } from "./errors.ts";
+export * from "./errors.ts";
 export * from "./envelope.ts";
 export * from "./event.ts";
 export { createEnqueueLater } from "./enqueue-later.ts";

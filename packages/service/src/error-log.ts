@@ -1,3 +1,4 @@
+import { errorText } from "@millrace/core";
 import type { Logger } from "./logger.ts";
 
 /** @param line - the message, "background error" by default, and fields of the log's line. */
@@ -13,10 +14,8 @@ export type ErrorLog = (
  */
 export function createErrorLog(
   logger: Logger,
-  options: { intervalMs?: number; nowMs?: () => number } = {},
+  { intervalMs = 1_000, nowMs = Date.now }: { intervalMs?: number; nowMs?: () => number } = {},
 ): ErrorLog {
-  const intervalMs = options.intervalMs ?? 1_000;
-  const nowMs = options.nowMs ?? Date.now;
   const causes = new Map<string, { lastMs: number; suppressed: number }>();
   return (cause, error, { message = "background error", ...fields } = {}) => {
     const seen = causes.get(cause);
@@ -34,10 +33,7 @@ export function createErrorLog(
 /** An error in one line of at most 500 characters: its code and its message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error).slice(0, 500);
-  // Node gives an AggregateError without a message when every address of a host refused.
-  const first = error instanceof AggregateError ? error.errors[0] : undefined;
-  const message = error.message === "" && first instanceof Error ? first.message : error.message;
-  const [said = ""] = message.split("\nRequire stack:");
+  const [said = ""] = errorText(error).split("\nRequire stack:");
   const code = "code" in error && typeof error.code === "string" ? `${error.code}: ` : "";
   return `${said.startsWith(code) ? "" : code}${said}`.slice(0, 500);
 }

@@ -1,5 +1,6 @@
 import { horizonFindings } from "@millrace/connect";
 import {
+  errorText,
   isMillraceError,
   matchesType,
   secretVariable,
@@ -63,7 +64,7 @@ async function checkHandlers(on: Project): Promise<Seen | undefined> {
   try {
     on.handlers = await loadHandlers(on.loaded.config);
   } catch (error) {
-    return bad(messageOf(error));
+    return bad(errorText(error));
   }
   const names = on.handlers.flatMap(({ sources, types }) =>
     sources.flatMap((source) => types.map((type) => `${source} ${type}`)),
@@ -84,7 +85,7 @@ async function checkSecrets({
   try {
     own = resolveSecrets(config, context.env);
   } catch (error) {
-    return bad(messageOf(error));
+    return bad(errorText(error));
   }
   const refused = refusedSecrets(config, own);
   if (refused.length > 0) return bad(refused.join("; "));
@@ -108,13 +109,10 @@ function refusedSecrets(config: Config, own: Readonly<Record<string, readonly st
       config.sources[source]?.provider.createVerifier(secrets);
       return [];
     } catch (error) {
-      return [`${source}: ${messageOf(error)}`];
+      return [`${source}: ${errorText(error)}`];
     }
   });
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 async function checkRoles({ run, isApart }: Project): Promise<Seen | undefined> {
   if (run === undefined || isApart) return undefined;
