@@ -31,8 +31,7 @@ export async function beginEpochs(
   sources: readonly string[],
 ): Promise<ReadonlyMap<string, string | undefined>> {
   await Promise.all(sources.map((source) => queues.writeEpoch(source, randomUUID())));
-  const begun = await queues.epochs(sources);
-  return new Map(sources.map((source) => [source, begun.get(source)]));
+  return await queues.epochs(sources);
 }
 
 /** Keeps the epochs from before a comparison: a queue that was lost since has another one. */
