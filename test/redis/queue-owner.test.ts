@@ -1,5 +1,11 @@
 import { afterEach, beforeAll, afterAll, expect, test } from "vitest";
-import { createPipeline, post, postOnce, untilCompletedOnce } from "../support/pipeline.ts";
+import {
+  createPipeline,
+  post,
+  postOnce,
+  untilCompletedOnce,
+  type Pipeline,
+} from "../support/pipeline.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
@@ -69,6 +75,37 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
         [ids],
       );
       expect(rows).toEqual([]);
+    },
+  );
+
+  const seen = async ({ database }: Pick<Pipeline, "database">) => {
+    const { rows } = await database.query<{ seen: string }>(
+      "select event_id || ' ' || status as seen from millrace.events order by 1",
+    );
+    return rows.map((row) => row.seen);
+  };
+
+  test("an event is not a duplicate of another ledger's where no worker has run yet", async () => {
+    const [a, b] = await Promise.all([environment(), environment()]);
+    const [ours, theirs] = [await a.startInProcess("ingress"), await b.startInProcess("ingress")];
+    await b.send(theirs.url, "same", 1);
+    const [id] = await a.send(ours.url, "same", 1);
+    expect(await seen(a)).toEqual([`${id} pending`]);
+  });
+
+  test.each([true, false])(
+    "commands of another ledger remove no job (worker ran: %s)",
+    async (hasRun) => {
+      const [a, b] = await Promise.all([environment(), environment()]);
+      if (hasRun) await (await a.startInProcess("worker")).close();
+      const alone = await b.startInProcess("ingress", { REDIS_URL: "" });
+      const [id = ""] = await b.send(alone.url, "same", 1);
+      await a.send((await a.startInProcess("ingress")).url, "same", 1);
+      for (const verb of ["give-up", "retry", "replay"]) {
+        await millrace([verb, "acme", id, "--reason", "a test"], { env: b.env });
+      }
+      await a.startInProcess("worker");
+      expect(await untilCompletedOnce(a.database, [id])).toEqual([]);
     },
   );
 

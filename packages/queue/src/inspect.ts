@@ -54,6 +54,9 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     removeJob: async (key) => {
       const queue = queueOf(key.source);
       const id = jobId(key.eventId, key.generation);
+      const job = await queue.getJob(id).catch((error: unknown) => orUnreadable(backend, error));
+      // Another ledger's event may have this id.
+      if (job !== "unreadable" && isForeign(ledgerOf(job), backend.owner)) return false;
       const isCounted = (await queue.getJobState(id)) === "completed";
       const isRemoved = (await queue.remove(id)) === 1;
       if (isRemoved && !isCounted) await backend.uncountAdded?.(queue);
@@ -118,7 +121,7 @@ async function runAgain(
   from: "failed" | "completed",
 ): Promise<"retried" | "not_in_state" | "not_found"> {
   const job = await queue.getJob(jobId(key.eventId, key.generation));
-  if (job?.id === undefined) return "not_found";
+  if (job?.id === undefined || isForeign(ledgerOf(job), backend.owner)) return "not_found";
   // BullMQ keeps the count of lost workers: a job abandoned once would be abandoned again at once.
   const { finishedOn } = job;
   if (finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
@@ -134,6 +137,11 @@ async function runAgain(
     if (code === JOB_NOT_IN_STATE) return "not_in_state";
     throw error;
   }
+}
+
+function ledgerOf(job: Job | undefined): string | undefined {
+  const { ledger } = (job?.data ?? {}) as { readonly ledger?: unknown };
+  return typeof ledger === "string" ? ledger : undefined;
 }
 
 /** Separates an edited job that BullMQ cannot read from a server that fails. */

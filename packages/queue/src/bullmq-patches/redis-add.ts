@@ -1,4 +1,4 @@
-import { stringifyEnvelope, toEnvelope, type StoreResult } from "@millrace/core";
+import { MillraceError, stringifyEnvelope, toEnvelope, type StoreResult } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { Backend } from "../backend.ts";
 import { JOB_OPTIONS, jobOptions } from "../jobs.ts";
@@ -24,7 +24,8 @@ export function createRedisAdd(
     const keys = KEYS.map((name) => queue.toKey(name));
     const answers: unknown[] = [];
     for (let at = 0; at < jobs.length; at += CHUNK) {
-      const args = [queue.toKey(""), String(Date.now()), exact ? "1" : "0", ...OPTIONS];
+      const args = [queue.toKey(""), String(Date.now()), exact ? "1" : "0"];
+      args.push(owner.ledger ?? "", ...OPTIONS);
       for (const { id, event } of jobs.slice(at, at + CHUNK)) {
         args.push(
           id,
@@ -64,8 +65,15 @@ export function createRedisAdd(
 
 const NO_ANSWER = new Error("Cannot add the job: Redis gave no answer for it");
 
+/** Another ledger's event has the job's ID: an answer of duplicate would lose ours. */
+const FOREIGN = new MillraceError(
+  "unavailable",
+  "Cannot enqueue: the queue has a job of another ledger under this ID",
+);
+
 function toStoreResult(answer: unknown): StoreResult {
   if (typeof answer !== "number") return replyError(String(answer));
+  if (answer === ANSWERS.length) return FOREIGN;
   return ANSWERS[answer] ?? new Error(`Cannot add the job: an unknown answer ${answer}`);
 }
 
@@ -76,21 +84,24 @@ const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }
  * Does the work of BullMQ's own script for many jobs without a delay, a priority, a parent, or a
  * deduplication key: stores what `queue.add` would store, value for value, but no notices, which
  * nothing reads. An error of one job is its own answer; that of a replica is the whole call's. Job
- * data is our envelope, in which the first unescaped
- * "body_hash" is the event's; parsing a body of a megabyte would hold up the server.
- * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the two
- * parts of the options; then for each job its id, name, body hash and data.
+ * data is our envelope, in which the first unescaped "body_hash" and "ledger" are its own; parsing
+ * a body of a megabyte would hold up the server.
+ * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the
+ * ledger or "", the two parts of the options; then for each job its id, name, body hash and data.
  */
 const ADD = `${COUNT_ADDED}
 local wait, meta, counter, active, marker, failed, completed = unpack(KEYS)
 local prefix, timestamp, exact = ARGV[1], ARGV[2], ARGV[3] == "1"
 local call = redis.call
-local NEW, DUPLICATE, FAILED, CONFLICT, COMPLETED = 0, 1, 2, 3, 4
+local ledger = ARGV[4]
+local NEW, DUPLICATE, FAILED, CONFLICT, COMPLETED, FOREIGN = 0, 1, 2, 3, 4, 5
 
 local function known(id, key, bodyHash)
+  local data = call("HGET", key, "data") or ""
+  local theirs = ledger ~= "" and string.match(data, '"ledger":"([^"]*)"')
+  if theirs and theirs ~= ledger then return FOREIGN end
   if not exact then return DUPLICATE end
-  local data = call("HGET", key, "data")
-  local kept = data and string.match(data, '"body_hash":"([^"]*)"')
+  local kept = string.match(data, '"body_hash":"([^"]*)"')
   if kept and kept ~= bodyHash then return CONFLICT end
   if call("ZSCORE", failed, id) then return FAILED end
   if call("ZSCORE", completed, id) then return COMPLETED end
@@ -100,7 +111,7 @@ end
 local function add(id, name, bodyHash, data)
   local key = prefix .. id
   if call("EXISTS", key) == 1 then return known(id, key, bodyHash) end
-  call("HMSET", key, "name", name, "data", data, "opts", ARGV[4] .. cjson.encode(id) .. ARGV[5],
+  call("HMSET", key, "name", name, "data", data, "opts", ARGV[5] .. cjson.encode(id) .. ARGV[6],
     "timestamp", timestamp, "delay", 0, "priority", 0)
   call("LPUSH", wait, id)
   return NEW
@@ -112,7 +123,7 @@ local function isPausedOrMaxed()
 end
 
 local answers, jobs, added = {}, 0, 0
-for i = 6, #ARGV, 4 do
+for i = 7, #ARGV, 4 do
   local done, answer = pcall(add, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
   if not done then answer = type(answer) == "table" and answer.err or tostring(answer) end
   if not done and string.find(answer, "READONLY", 1, true) then return redis.error_reply(answer) end
