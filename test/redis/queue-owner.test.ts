@@ -63,6 +63,10 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
       await expect(b.startInProcess("worker")).rejects.toMatchObject(IN_USE);
       await expect(b.startInProcess("dashboard")).rejects.toMatchObject(IN_USE);
       await expect(b.startInProcess("ingress")).rejects.toMatchObject(IN_USE);
+      for (const verb of ["retry", "replay", "give-up"]) {
+        const { stderr } = await millrace([verb, "acme", "msg_1"], { env: b.env });
+        expect(stderr).toContain("(queue_in_use)");
+      }
 
       const prefix = { QUEUE_PREFIX: "other-1" };
       const other = await b.startInProcess("ingress", prefix);
@@ -84,6 +88,21 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
     );
     return rows.map((row) => row.seen);
   };
+
+  test.each([
+    ["another ledger", scratchDatabase],
+    ["a copy of the ledger", migratedDatabase],
+  ])("%s adds nothing to it while the workers of the first are away", async (_, create) => {
+    const [a, b] = await Promise.all([environment(create), environment(create)]);
+    await (await a.startInProcess("worker")).close();
+    const [ours, theirs] = [await a.startInProcess("ingress"), await b.startInProcess("ingress")];
+    await b.send(theirs.url, "same", 2);
+    const [id] = await a.send(ours.url, "same", 1);
+    await a.startInProcess("worker");
+    expect(await untilCompletedOnce(a.database, [id ?? ""])).toEqual([]);
+    expect(await seen(a)).toEqual([`${id} completed`]);
+    expect(await seen(b)).toEqual([`${id} pending`, "msg_same_1 pending"]);
+  });
 
   test("an event is not a duplicate of another ledger's where no worker has run yet", async () => {
     const [a, b] = await Promise.all([environment(), environment()]);
@@ -108,6 +127,23 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
       expect(await untilCompletedOnce(a.database, [id])).toEqual([]);
     },
   );
+
+  test("a worker that was frozen beyond its lease stops, and nothing runs twice", async () => {
+    const [a, b] = await Promise.all([environment(), environment()]);
+    const [ingress, frozen] = [await a.startInProcess("ingress"), await a.start("worker")];
+    const ids = await a.send(ingress.url, "before", 1);
+    expect(await untilCompletedOnce(a.database, ids)).toEqual([]);
+    frozen.signal("SIGSTOP");
+    ids.push(...(await a.send(ingress.url, "frozen", 2)));
+    const taker = await b.startInProcess("worker");
+    ids.push(...(await a.send(ingress.url, "taken", 2)));
+    frozen.signal("SIGCONT");
+    expect(await frozen.exited()).not.toBe(0);
+    await taker.close();
+    await a.startInProcess("worker");
+    expect(await untilCompletedOnce(a.database, ids)).toEqual([]);
+    expect(await seen(b)).toEqual([]);
+  });
 
   test("jobs that another ledger's ingress left wait for its workers", async () => {
     const [a, b] = await Promise.all([environment(), environment()]);

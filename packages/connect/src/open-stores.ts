@@ -1,4 +1,11 @@
-import { comparisonRules, MillraceError, throwIf, withHint, type Config } from "@millrace/core";
+import {
+  comparisonRules,
+  hasCode,
+  MillraceError,
+  throwIf,
+  withHint,
+  type Config,
+} from "@millrace/core";
 import { isDatabaseUnavailable, type LedgerOptions, type Pooler } from "@millrace/ledger";
 import { connectionsWanted, type JobOwner, type QueueRole, type Queues } from "@millrace/queue";
 import { retryUntilAvailable } from "@millrace/service";
@@ -140,7 +147,14 @@ async function openAtOnce(
     const identity = await postgres.ledger.repair.readIdentity();
     owner.ledger = identity.ledger;
     // While Redis is away, the ledger is shown.
-    await findJobOwner(queues, sources, identity).catch(throwIf("queue_in_use"));
+    const requireOwn = () =>
+      findJobOwner(queues, sources, identity).catch(throwIf("queue_in_use", "queue_unclaimed"));
+    const waiting = {
+      signal: parts.signal,
+      isAway: (error: unknown) => parts.role === "dashboard" && hasCode(error, "queue_unclaimed"),
+      onAway: (error: unknown) => watch.onAway?.("queue", withHint(error)),
+    };
+    await retryUntilAvailable(requireOwn, waiting);
   }
   return { pool: postgres.pool, ledger: postgres.ledger, queues };
 }

@@ -208,7 +208,9 @@ export async function findJobOwner(
   for (const source of sources) {
     const mark = await queues.readMark(source);
     if (mark === undefined) continue;
-    if (own !== undefined && mark.isLive && !isOurs(mark, own)) throw inUse(source, mark, own);
+    if (own !== undefined && !isOurs(mark, own)) {
+      throw mark.isLive ? inUse(source, mark, own) : notTaken(source, mark);
+    }
     found.set(mark.ledger, mark);
     if (own === undefined && found.size > 1) throw inUse(source, mark, own);
   }
@@ -218,6 +220,15 @@ export async function findJobOwner(
     "queue_unclaimed",
     "Cannot use the queue: no worker has marked it yet, so this ingress cannot know its ledger. " +
       "Start a worker on this Redis, or set DATABASE_URL",
+  );
+}
+
+/** Workers alone take a queue over. A job that another role adds would stand in a foreign queue. */
+function notTaken(source: string, { ledger, systemId, oid }: QueueMark): MillraceError {
+  return new MillraceError(
+    "queue_unclaimed",
+    `Cannot use the queue of source "${source}": it was the ledger ${ledger}'s (database ${systemId}/${oid}), ` +
+      "whose workers are gone. Start a worker of this ledger, which takes it, or set another QUEUE_PREFIX",
   );
 }
 
@@ -246,7 +257,8 @@ export async function watchJobOwner(watch: OwnerWatch): Promise<void> {
       const ledger = await find();
       onForeign(ledger === owner.ledger ? undefined : `it is the ledger ${ledger}'s now`);
     } catch (error) {
-      if (hasCode(error, "queue_in_use")) onForeign(error.message);
+      const isForeign = identity !== undefined && hasCode(error, "queue_unclaimed");
+      if (isForeign || hasCode(error, "queue_in_use")) onForeign(error.message);
     }
   };
   const looking = setInterval(() => void look(), WATCH_INTERVAL_MS).unref();

@@ -164,7 +164,7 @@ export const ERROR_CODES = {
       "Workers of another database run the jobs of this queue on Redis. Give each database a Redis or a QUEUE_PREFIX of its own.",
   },
   queue_unclaimed: {
-    meaning: "No worker has marked the queue on Redis, so an ingress cannot know its ledger.",
+    meaning: "No worker of the ledger has marked the queue on Redis. Start one.",
   },
   ledger_moved: {
     meaning:

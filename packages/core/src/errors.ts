@@ -21,10 +21,10 @@ export function hasCode(error: unknown, code: ErrorCode): error is MillraceError
   return isMillraceError(error) && error.code === code;
 }
 
-/** For `catch`: throws an error with the code, and lets any other pass. */
-export function throwIf(code: ErrorCode): (error: unknown) => void {
+/** For `catch`: throws an error with one of the codes, and lets any other pass. */
+export function throwIf(...codes: readonly ErrorCode[]): (error: unknown) => void {
   return (error) => {
-    if (hasCode(error, code)) throw error;
+    if (codes.some((code) => hasCode(error, code))) throw error;
   };
 }
 

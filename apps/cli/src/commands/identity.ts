@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { findJobOwner, openLedger } from "@millrace/connect";
-import { isSameDatabase, MillraceError } from "@millrace/core";
+import { hasCode, isSameDatabase, MillraceError } from "@millrace/core";
 import type { LedgerIdentity } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { loadConfig } from "@millrace/service";
@@ -52,7 +52,11 @@ export function addCommands(program: Command, context: CliContext): void {
 
 async function runRestored(context: CliContext): Promise<void> {
   await onCopy(context, async ({ identity, repair, queues, sources }) => {
-    if (queues.backend === "redis") await findJobOwner(queues, sources, identity);
+    if (queues.backend === "redis") {
+      await findJobOwner(queues, sources, identity).catch((error: unknown) => {
+        if (!hasCode(error, "queue_unclaimed")) throw error;
+      });
+    }
     await repair.keepIdentity(identity, { signs: false });
     context.stdout.write(`restored: workers of the ledger ${identity.ledger} can start here\n`);
   });
