@@ -13,6 +13,7 @@ const PROOFS = [
 // `npm run test:nightly` runs them: they take long, try scripts, pages and machines, start servers of
 // many kinds, or need programs that a laptop may not have.
 const NIGHTLY = [
+  "test/attacks/by-a-stranger.test.ts",
   "test/attacks/clean-connections.test.ts",
   "test/attacks/example-secrets.test.ts",
   "test/attacks/held-bodies.test.ts",

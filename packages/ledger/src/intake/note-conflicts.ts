@@ -13,9 +13,14 @@ import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
+// A job keeps the body of a refused copy when the genuine event has taken the copy's row.
 const NOTE_CONFLICTS = statement(
   `
-SELECT source, event_id AS "eventId", generation, body_hash AS "bodyHash", ${NOTE_CONFLICT("i")} AS noted
+SELECT source, event_id AS "eventId", generation, body_hash AS "bodyHash", CASE WHEN (
+  SELECT e.body_hash = i.body_hash FROM millrace.events e
+  WHERE e.source = i.source AND e.event_id = i.event_id AND e.generation = i.generation
+  LIMIT 1
+) THEN 'taken' ELSE ${NOTE_CONFLICT("i")} END AS noted
 FROM (SELECT * FROM ${GIVEN_EVENTS} ORDER BY source, event_id, body_hash) AS i`,
   "millrace_note_conflicts",
 );
