@@ -43,19 +43,14 @@ export interface PageShop extends TestLedger {
 
 export type Pair<T> = readonly [T, T];
 
-export async function loadPage() {
-  const files = samplesOf(await readFile(PAGE, "utf8"));
-  const project = await createPageProject(files);
-  const load = async (name: string) => await import(/* @vite-ignore */ join(project.folder, name));
-  return { ...project, files, load };
-}
-
 export async function openPageShop(): Promise<PageShop> {
-  const page = await loadPage();
-  const ofPage: readonly Handler[] = (await page.load("handlers/index.ts")).default;
-  const config = parseConfig((await page.load("millrace.config.ts")).default);
+  const files = samplesOf(await readFile(PAGE, "utf8"));
+  const page = await createPageProject(files);
+  const load = async (name: string) => await import(/* @vite-ignore */ join(page.folder, name));
+  const ofPage: readonly Handler[] = (await load("handlers/index.ts")).default;
+  const config = parseConfig((await load("millrace.config.ts")).default);
   const test = await openTestLedger();
-  await test.ask(page.files.get("migrations/0001_shop.sql") ?? "");
+  await test.ask(files.get("migrations/0001_shop.sql") ?? "");
   const tables = await test.ask<{ name: string }>(
     "select tablename as name from pg_tables where schemaname = 'public'",
   );
@@ -119,7 +114,7 @@ export async function openPageShop(): Promise<PageShop> {
       await Promise.all(started.map((worker) => worker.close()));
       await Promise.all(pools.map((pool) => pool.end()));
       await test.close();
-      (await page.load("handlers/alerts.ts")).redis.disconnect();
+      (await load("handlers/alerts.ts")).redis.disconnect();
       await page.remove();
     },
   };
