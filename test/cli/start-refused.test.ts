@@ -34,7 +34,7 @@ describe("millrace start that cannot work", () => {
     expect(await running.ended).toBe(1);
     expect(running.output()).not.toContain("started again");
     expect(running.output()).toMatch(
-      /^millrace: Cannot load the handlers: no such handlers \(handlers_not_loaded\)$/m,
+      /^millrace: Cannot load the handlers: no such handlers \(.*broken\.config\.ts:\d+:\d+\) \(handlers_not_loaded\)$/m,
     );
   });
 
