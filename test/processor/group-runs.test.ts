@@ -36,6 +36,10 @@ const BEHAVIORS: Record<string, { readonly run: Behavior; readonly steps: readon
     steps: [1],
   },
   none: { run: async () => {}, steps: [] },
+  "one without a statement": {
+    run: async (_, tx) => (await tx.execute(sql.raw(""))).rows.length,
+    steps: [],
+  },
   "a wait, then one": {
     run: async (event, tx) => (await pause(), await write(event, tx)),
     steps: [1],

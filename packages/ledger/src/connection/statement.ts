@@ -100,8 +100,10 @@ export function queryBehind(
   });
 }
 
-function withoutFirst([, ...answers]: readonly pg.QueryResult[]): pg.QueryResult {
-  return (answers.length === 1 ? answers[0] : answers) as pg.QueryResult;
+/** For a text without a statement pg has no answer of its own: the first one has no rows either. */
+function withoutFirst([first, ...answers]: readonly pg.QueryResult[]): pg.QueryResult {
+  const [only = first] = answers;
+  return (answers.length > 1 ? answers : only) as pg.QueryResult;
 }
 
 export function withKnownName<Query extends pg.QueryConfig>(
