@@ -24,9 +24,9 @@ ${list(Object.entries(PARTS).map(([name, { help }]) => [name, help]))}
 
 Options
   --only <text>        only contenders with this text in their name, and the baseline
-  --rounds <n>         rounds of each contender, interleaved (default: 3; "memory" has one)
+  --rounds <n>         rounds of each contender, interleaved (default: 3)
   --seconds <n>        seconds of load in "ingress", "latency", and "growth" (default: 5)
-  --events <n>         events of a round (default: 10000; 1000000 in "memory")
+  --events <n>         events of a round (default: 10000)
   --concurrency <n>    events that a worker handles at once (default: 20)
   --processes <n>      workers of a contender (default: 1)
   --rows <n>           completed rows in "growth" (default: 5000000)

@@ -26,7 +26,6 @@ export async function start(script, args, env) {
     port: message.port,
     message,
     cpuMs: () => cpuMs(child.pid),
-    rssBytes: () => rssBytes(child.pid),
     ended,
     stop: async () => {
       child.kill("SIGKILL");
@@ -74,11 +73,6 @@ function backendCpuMs(pid) {
   } catch {
     return cpuMs(pid);
   }
-}
-
-function rssBytes(pid) {
-  const PAGE_BYTES = 4_096;
-  return Number(readStat(pid)?.[21] ?? 0) * PAGE_BYTES;
 }
 
 function readStat(pid) {

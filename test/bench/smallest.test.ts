@@ -26,7 +26,6 @@ const PARTS: [string, string[], string[]][] = [
   // What each of the others does in it, it does in "pipeline" too.
   ["latency", ["--only", "millrace"], ["latency"]],
   ["growth", ["--rows", "2000", "--waiting", "300"], ["growth, worker", "growth, ingress"]],
-  ["memory", ["--only", "usual"], ["memory"]],
 ];
 
 interface Measured {

@@ -2,7 +2,6 @@ import { growth } from "./growth.mjs";
 import { handlers } from "./handlers.mjs";
 import { ingress, pipeline } from "./ingress.mjs";
 import { latency } from "./latency.mjs";
-import { memory } from "./memory.mjs";
 import { careful, worker } from "./workers.mjs";
 
 /** By the name that `npm run bench` takes. */
@@ -14,5 +13,4 @@ export const PARTS = {
   pipeline,
   latency,
   growth,
-  memory,
 };
