@@ -89,8 +89,11 @@ test("a process that is refused after it listened is given up too", async () => 
   expect(await supervisor.givenUp()).toMatchObject({ code: "redis_evicts" });
 });
 
-test("a process that dies without a word three times is named", async () => {
-  const { supervisor } = supervise();
+test.each([
+  ["at once", QUICK],
+  ["after a slow start", { ...QUICK, steadyMs: 0 }],
+])("a process that dies %s without a word three times is named", async (_when, times) => {
+  const { supervisor } = supervise(times);
   supervisor.add("toy", async () => toy("process.exit(3)"));
   expect((await supervisor.givenUp()).message).toContain("toy: it ended with code 3, 3 times over");
 });

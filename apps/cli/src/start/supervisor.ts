@@ -96,7 +96,7 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
     while (!stopping.signal.aborted) {
       const death = await runChild(launch, life);
       if (stopping.signal.aborted) return;
-      if (death.livedMs >= times.steadyMs) {
+      if (death.hadListened && death.livedMs >= times.steadyMs) {
         ranWell = true;
         waitMs = times.backoffFirstMs;
       }
