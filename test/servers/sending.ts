@@ -15,7 +15,9 @@ export function sendAll(
 
 export function doctorAgrees({ env }: Pipeline): Promise<string> {
   return until(async () => {
-    const { code, output } = await runCommand(["doctor"], env);
-    return code === 0 && output;
+    const { output } = await runCommand(["doctor"], env);
+    // Events that a failover failed are failing, and no disagreement.
+    const agrees = /^Ledger and queues agree/m.test(output);
+    return agrees && !/^BAD +(?!failing )/m.test(output) && output;
   });
 }
