@@ -64,11 +64,11 @@ return { 1, nowMs, ours, not isOurs and mark or "" }
 `);
 
 export async function readQueueMark(client: Redis, queue: Queue): Promise<QueueMark | undefined> {
-  const [mark, [seconds]] = await Promise.all([
+  const [mark, [seconds, microseconds]] = await Promise.all([
     client.hget(queue.toKey("meta"), FIELD).catch(unlessWrongType),
     client.time(),
   ]);
-  return parseMark(mark ?? "", Number(seconds) * 1_000);
+  return parseMark(mark ?? "", Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000));
 }
 
 export async function takeQueueMark(
