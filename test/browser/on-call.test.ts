@@ -62,7 +62,7 @@ describeInBrowser("a night on call", () => {
     const { page } = tab;
     await page.goto("/");
     await page.getByRole("link", { name: `Errors (${BROKEN.length})` }).press("Enter");
-    await page.getByText(`${BROKEN.length} errors`).waitFor();
+    await page.getByText(`${BROKEN.length} errors`, { exact: true }).waitFor();
     const rows = page.getByRole("table", { name: "Errors, last seen first" }).locator("tbody tr");
     expect(await rows.count()).toBe(BROKEN.length);
     for (const row of await rows.all()) {
@@ -123,7 +123,7 @@ describeInBrowser("a night on call", () => {
         .getByRole("link", { name: /^Errors/ })
         .first()
         .press("Enter");
-      await page.getByText(`${BROKEN.length} errors`).waitFor();
+      await page.getByText(`${BROKEN.length} errors`, { exact: true }).waitFor();
       await page
         .getByRole("row", { name: /division by zero/ })
         .getByRole("button", { name: "Resolve…" })
