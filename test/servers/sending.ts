@@ -18,6 +18,6 @@ export function doctorAgrees({ env }: Pipeline): Promise<string> {
     const { output } = await runCommand(["doctor"], env);
     // Events that a failover failed are failing, and no disagreement.
     const agrees = /^Ledger and queues agree/m.test(output);
-    return agrees && !/^BAD +(?!failing )/m.test(output) && output;
+    return agrees && !/^BAD(?! +failing )/m.test(output) && output;
   });
 }
