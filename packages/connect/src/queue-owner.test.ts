@@ -1,53 +1,26 @@
-import type { LedgerIdentity } from "@millrace/ledger";
-import type { QueueMark, TakenMark } from "@millrace/queue";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { QueueClaim } from "./queue-owner.ts";
+import { expect, test } from "vitest";
+import { findJobOwner } from "./queue-owner.ts";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
-const identity: LedgerIdentity = {
-  ...{ ledger: "a", systemId: "1", oid: "5", startedAtMs: 2_000 },
+const OWN = {
+  ...{ ledger: "a", systemId: "1", oid: "1", startedAtMs: 0 },
   ...{ ranOn: undefined, signedSinceMs: undefined },
 };
 
-/** A claim on a queue whose mark has our names, and is renewed every five seconds or never. */
-function claim(startedAtMs: number, { renews }: { renews: boolean }) {
-  const firstMs = Date.now();
-  const mark = (): QueueMark => ({
-    ...{ ledger: "a", systemId: "1", oid: "5", startedAtMs, sinceMs: 0, isLive: true },
-    untilMs: 1 + (renews ? Math.floor((Date.now() - firstMs) / 5_000) : 0),
-  });
-  const taken = vi.fn<() => Promise<TakenMark>>(async () => ({
-    ...{ kind: "taken", mark: mark(), was: undefined },
-  }));
-  const controller = new AbortController();
-  const queues = { ping: async () => {}, readMark: async () => mark(), takeMark: taken };
-  const created = new QueueClaim({
-    ...{ queues, identity, sources: ["shop"], signs: false, signal: controller.signal },
-    repair: { readIdentity: async () => identity },
-    onTakenOver: () => {},
-    onLost: () => {},
-  });
-  return { take: () => created.take().finally(() => controller.abort()), taken };
-}
-
-test("a copy of the server's folder, whose workers run, has the queue", async () => {
-  const { take, taken } = claim(1_000, { renews: true });
-  const refused = take().catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(20_000);
-  expect(await refused).toMatchObject({ code: "queue_in_use" });
-  expect(taken).not.toHaveBeenCalled();
+/** A queue's mark of another ledger, whose workers run or are gone. */
+const foreign = (isLive: boolean) => ({
+  ...{ ledger: "b", systemId: "2", oid: "2", startedAtMs: 0, sinceMs: 0, untilMs: 0, isLive },
 });
 
 test.each([
-  ["our own server", 2_000, true, 0],
-  ["a server that is starting", 0, true, 0],
-  ["our server before its restart, which nobody renews", 1_000, false, 7_000],
-])("the mark of %s holds nobody up for long", async (_, startedAtMs, renews, withinMs) => {
-  const { take, taken } = claim(startedAtMs, { renews });
-  const done = take();
-  await vi.advanceTimersByTimeAsync(withinMs);
-  await done;
-  expect(taken).toHaveBeenCalledTimes(1);
+  [[false, true], "queue_in_use"],
+  [[true, false], "queue_in_use"],
+  [[false, false], "queue_unclaimed"],
+])("of marks of another ledger that are live (%j) a live one decides", async (live, code) => {
+  const marks = new Map(live.map((isLive, index) => [String(index), foreign(isLive)]));
+  const queues = {
+    ping: () => Promise.resolve(),
+    readMark: (source: string) => Promise.resolve(marks.get(source)),
+    takeMark: () => Promise.resolve(undefined),
+  };
+  await expect(findJobOwner(queues, [...marks.keys()], OWN)).rejects.toMatchObject({ code });
 });

@@ -204,16 +204,19 @@ export async function findJobOwner(
   own: LedgerIdentity | undefined,
 ): Promise<string | undefined> {
   const found = new Map<string, QueueMark>();
+  let left: MillraceError | undefined;
   await queues.ping();
   for (const source of sources) {
     const mark = await queues.readMark(source);
     if (mark === undefined) continue;
-    if (own !== undefined && !isOurs(mark, own)) {
-      throw mark.isLive ? inUse(source, mark, own) : notTaken(source, mark);
-    }
+    const isForeign = own !== undefined && !isOurs(mark, own);
+    if (isForeign && mark.isLive) throw inUse(source, mark, own);
+    if (isForeign) left ??= notTaken(source, mark);
     found.set(mark.ledger, mark);
     if (own === undefined && found.size > 1) throw inUse(source, mark, own);
   }
+  // Last: `millrace restored` goes on after it, and must not where another queue is in use.
+  if (left !== undefined) throw left;
   const [ledger] = found.keys();
   if (own !== undefined || ledger !== undefined) return own?.ledger ?? ledger;
   throw new MillraceError(
