@@ -1,4 +1,5 @@
 import { MillraceError, on, PermanentError, type EventJob } from "@millrace/core";
+import { sql } from "drizzle-orm";
 import pg from "pg";
 import { expect, test, vi } from "vitest";
 import { anEvent } from "../support/events.ts";
@@ -87,8 +88,11 @@ test("the body of an event that was new is not read back; of a known one, the fi
   const process = async (job: EventJob) => {
     asked.mockClear();
     expect(await processor.process(job)).toMatchObject({ kind: "completed" });
-    const texts = asked.mock.calls.map(([query]) => (query as unknown as pg.QueryConfig).text);
-    return texts.some((text) => text?.includes("JOIN millrace.bodies"));
+    const sent = asked.mock.calls.flatMap(([query]) => {
+      const { statements = [] } = query as unknown as { statements?: pg.QueryConfig[] };
+      return statements;
+    });
+    return sent.some(({ text }) => text.includes("JOIN millrace.bodies"));
   };
   try {
     expect(await process(makeJob({ body: '{"new":1}' }))).toBe(false);
@@ -99,4 +103,23 @@ test("the body of an event that was new is not read back; of a known one, the fi
     asked.mockRestore();
   }
   expect(bodies).toEqual(['{"new":1}', '{"first":1}']);
+});
+
+test("a table that changes under a prepared statement uses up no attempt", async () => {
+  await processors.ask("create table costs (sku text primary key)");
+  let prepared = 0;
+  const handler = on("shop", "*", async (_, { tx }) => {
+    await tx.execute(sql`select * from costs where sku = ${"a"}`);
+    const names = sql`select from pg_prepared_statements where statement like 'select * from costs%'`;
+    prepared = (await tx.execute(names)).rows.length;
+  });
+  const { process } = processors.create([handler], { attempts: 1 });
+  for (let round = 0; prepared === 0; round += 1) {
+    if (round > 50) throw new Error("No statement was prepared");
+    await process(makeJob());
+  }
+  await processors.ask("alter table costs add column cents int");
+  const job = makeJob();
+  expect(await process(job)).toMatchObject({ kind: "retry", code: "database_unavailable" });
+  expect(await process(job)).toMatchObject({ kind: "completed" });
 });

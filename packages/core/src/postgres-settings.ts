@@ -13,7 +13,7 @@ export const PINNED_OPTIONS = Object.entries(PINNED)
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(" ");
 
-/** For the BEGIN of a transaction behind a pooler, which takes no such packet. */
-export const PINNED_LOCALLY = Object.entries(PINNED)
-  .map(([name, value]) => `SET LOCAL ${name} = ${value}`)
-  .join("; ");
+/** For the begin of a transaction behind a pooler, which takes no such packet. */
+export const PINNED_LOCALLY = Object.entries(PINNED).map(
+  ([name, value]) => `SET LOCAL ${name} = ${value}`,
+);

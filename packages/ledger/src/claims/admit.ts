@@ -1,8 +1,13 @@
 import { signedDigest, type EnvelopedEvent, type IncomingEvent } from "@millrace/core";
 import type pg from "pg";
-import { pipeline, PLAN_BY_KEY, LIMIT_HANDLERS, handlerLimits } from "../connection/transaction.ts";
+import {
+  beginWith,
+  handlerLimits,
+  LIMIT_HANDLERS,
+  PLAN_BY_KEY,
+} from "../connection/transaction.ts";
 import type { PooledConnection } from "../connection/connection.ts";
-import { SessionSettings } from "../connection/pinned-settings.ts";
+import { pipeline } from "../connection/pipeline.ts";
 import { IS_PENDING } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
@@ -176,14 +181,14 @@ export async function admit(
   limits: FirstLimits,
 ): Promise<{ transactionId: string; admissions: readonly Admission[] }> {
   const { idleInTransactionTimeoutMs, keysDays } = ledger;
-  const [, answer] = await pipeline(client, [
-    { text: `${SessionSettings.beginText(client)}; ${PLAN_BY_KEY}; ${SHOW_HANDLER}` },
+  const results = await pipeline(client, [
+    ...beginWith(client, [...PLAN_BY_KEY, SHOW_HANDLER]),
     admitStatement(ledger, events, {
       ...handlerLimits({ ...limits, idleInTransactionTimeoutMs }),
       keysDays,
     }),
   ]);
-  const { rows } = answer as pg.QueryResult<AdmitRow>;
+  const { rows } = results.at(-1) as pg.QueryResult<AdmitRow>;
   const byId = new Map(rows.map((row) => [row.event_id, row] as const));
   const messages = new Set<string>();
   const admissions = events.map((event): Admission => {

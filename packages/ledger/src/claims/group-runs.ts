@@ -5,8 +5,7 @@ import type { Admitted } from "./admit.ts";
 import type { EmitTarget } from "./emit.ts";
 import { Guard, type SharedTransaction } from "./guard.ts";
 import type { UserTables } from "../connection/ledger-context.ts";
-import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
-import { isPrepared, queryBehind, withKnownName } from "../connection/statement.ts";
+import { command, pipeline } from "../connection/pipeline.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 /** Events of a group whose handlers run once: one event, or a set. */
@@ -231,23 +230,12 @@ export class GroupRuns {
       sent.answer = answer;
       if (this.#runs[this.#at] === run) this.#deliver(run);
     };
-    this.#sendSaved(sent.savepoint, query).then(
-      (value) => answered({ status: "fulfilled", value }),
+    const text = `SAVEPOINT ${sent.savepoint}`;
+    const saving = this.#savepoints <= PREPARED_MAX ? command(text) : { text };
+    pipeline(this.#connection.client, [saving, query]).then(
+      ([, value]) => answered({ status: "fulfilled", value: value as pg.QueryResult }),
       (reason: unknown) => answered({ status: "rejected", reason }),
     );
-  }
-
-  /** Sends a query behind a savepoint, in one message with it once the savepoint is prepared. */
-  #sendSaved(savepoint: string, query: pg.QueryConfig): Promise<pg.QueryResult> {
-    const { client } = this.#connection;
-    if (isPrepared(client, savepoint)) return queryBehind(client, savepoint, query);
-    const name = this.#savepoints <= PREPARED_MAX ? savepoint : undefined;
-    const saving = { text: `SAVEPOINT ${savepoint}`, name };
-    client.query(withKnownName(client, saving)).catch((error: unknown) => {
-      // An earlier query failed; the run is sent again when that one was undone.
-      if (sqlStateOf(error) !== SQLSTATE.transactionAborted) this.broken ??= error;
-    });
-    return client.query(query);
   }
 
   #deliver({ first, sent }: GroupRun): void {

@@ -63,7 +63,7 @@ export class Guard implements EmitTarget {
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
     const read = readQuery(config, values);
     const kind = this.#admit(read.text);
-    if (this.#shared !== undefined && kind === "other") read.name ??= preparedName(read.text);
+    if (kind === "other") read.name ??= preparedName(read.text);
     const query = withKnownName(this.#connection.client, read);
     this.#connection.isTouched = true;
     const sent = this.#shared?.send(query) ?? this.#connection.client.query(query);
@@ -160,9 +160,9 @@ export class Guard implements EmitTarget {
   #note(error: unknown): void {
     this.firstError ??= error;
     if (this.#shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
-    if (this.#shared !== undefined && isStale(error)) {
+    if (isStale(error)) {
       this.#connection.discard();
-      this.trouble ??= "undone";
+      if (this.#shared !== undefined) this.trouble ??= "undone";
     }
     if (error instanceof Error) (this.#seen ??= new WeakSet()).add(error);
   }
@@ -192,7 +192,9 @@ export class Guard implements EmitTarget {
   explain(error: unknown): unknown {
     if (this.#refusal !== undefined) return this.#refusal;
     const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
-    return isOurs && isConnectionError(error) ? databaseUnavailable(error) : error;
+    // A prepared statement that no longer fits its tables: the next attempt prepares it anew.
+    const isPassing = isConnectionError(error) || isStale(error);
+    return isOurs && isPassing ? databaseUnavailable(error) : error;
   }
 }
 

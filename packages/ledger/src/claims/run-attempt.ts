@@ -14,13 +14,13 @@ import type pg from "pg";
 import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
 import { ledgerError } from "../connection/database-errors.ts";
 import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
-import { SessionSettings } from "../connection/pinned-settings.ts";
+import { pipeline } from "../connection/pipeline.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";
 import {
+  beginWith,
   handlerLimits,
   LIMIT_HANDLERS,
-  pipeline,
   PLAN_BY_KEY,
   REFUSE_TRANSACTION,
   rollback,
@@ -275,15 +275,14 @@ async function lock(
 ): Promise<RowLock | undefined> {
   const lockRow = known === undefined ? LOCK_AND_READ() : LOCK;
   const locking = pipeline(client, [
-    { text: `${SessionSettings.beginText(client)}; ${PLAN_BY_KEY}` },
+    ...beginWith(client, PLAN_BY_KEY),
     lockRow({
       ...claim,
       ...handlerLimits({ lockTimeoutMs, statementTimeoutMs, idleInTransactionTimeoutMs }),
     }),
   ]);
   try {
-    const [, answer] = await locking;
-    const row = (answer as pg.QueryResult<LockRow>).rows[0];
+    const row = ((await locking).at(-1) as pg.QueryResult<LockRow>).rows[0];
     if (row === undefined) return undefined;
     const { transaction_id: transactionId, ctid } = row;
     const event = known ?? (await readContent(client, row as LockAndReadRow));

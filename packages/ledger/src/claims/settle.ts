@@ -6,13 +6,12 @@ import {
   type OnEmitted,
   type Outcome,
 } from "@millrace/core";
-import type pg from "pg";
 import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
-import { type PooledConnection, endOf } from "../connection/connection.ts";
+import { end, type PooledConnection } from "../connection/connection.ts";
+import { command, type Statement } from "../connection/pipeline.ts";
 import {
   PLAN_BY_KEY,
   REFUSE_TRANSACTION,
-  pipeline,
   requireCommitted,
   rollback,
 } from "../connection/transaction.ts";
@@ -69,20 +68,17 @@ export interface Settlement {
 export async function commit(
   ledger: LedgerContext,
   connection: PooledConnection,
-  statements: readonly pg.QueryConfig[],
+  statements: readonly Statement[],
   { emitted, transactionId, onEmitted, isGroup = false }: Settlement,
 ): Promise<void> {
   const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
   try {
     const unwritten = emitted.flatMap((each) => each.unwritten);
-    const answering = pipeline(connection.client, [
-      ...(unwritten.length === 0 ? [] : emitStatements(unwritten, transactionId)),
-      ...statements,
-      endOf(connection, "COMMIT"),
-    ]);
+    const emitting = unwritten.length === 0 ? [] : emitStatements(unwritten, transactionId);
+    const answering = end(connection, "COMMIT", [...emitting, ...statements]);
     failpoint("worker.commit_sent");
     if (isGroup) failpoint("worker.group_commit_sent");
-    requireCommitted((await answering).at(-1));
+    requireCommitted(await answering);
     if (isGroup) failpoint("worker.group_committed");
     if (emitted.length > 0) onEmitted?.(emitted.flatMap(({ all }) => all));
   } finally {
@@ -261,7 +257,7 @@ function completeStatements(
   ledger: LedgerContext,
   runs: readonly FinishedRun[],
   transactionId: string,
-): pg.QueryConfig[] {
+): Statement[] {
   const [only, ...others] = runs;
   if (only !== undefined && others.length === 0 && isNew(only)) {
     return completeOneStatements(ledger, only, transactionId);
@@ -270,7 +266,7 @@ function completeStatements(
   const known = runs.filter((run) => !isNew(run));
   const events = fresh.map(({ event }) => event);
   return [
-    { text: PLAN_BY_KEY },
+    ...PLAN_BY_KEY.map(command),
     ...lockMessages(ledger, events),
     COMPLETE_FIRST({
       source: only?.event.source,
@@ -292,7 +288,7 @@ function completeOneStatements(
   ledger: LedgerContext,
   { event, outcome, ranMs }: FinishedRun,
   transactionId: string,
-): pg.QueryConfig[] {
+): Statement[] {
   const locking = lockMessages(ledger, [event]);
   // Field by field: an object rest costs a tenth of an attempt's own CPU.
   const values = {
@@ -312,5 +308,5 @@ function completeOneStatements(
   };
   return locking.length === 0
     ? [COMPLETE_ONE(values)]
-    : [{ text: PLAN_BY_KEY }, ...locking, COMPLETE_UNSIGNED(values)];
+    : [...PLAN_BY_KEY.map(command), ...locking, COMPLETE_UNSIGNED(values)];
 }

@@ -1,6 +1,7 @@
 import { createConnection } from "node:net";
-import pg from "pg";
+import type pg from "pg";
 import { ledgerError } from "./database-errors.ts";
+import { command, sendBatch, type Statement } from "./pipeline.ts";
 import { keepsPrepared } from "./statement.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
@@ -106,125 +107,55 @@ function requestCancel(client: pg.PoolClient): void {
  * `DISCARD ALL`, but keeps prepared statements and plans. `RESET ALL` alone would keep the role.
  * @see https://www.postgresql.org/docs/current/sql-discard.html
  */
-const cleaning = (unlock: string) =>
-  [
-    "CLOSE ALL",
-    "RESET SESSION AUTHORIZATION",
-    "RESET ROLE",
-    "RESET ALL",
-    "UNLISTEN *",
-    unlock,
-    "DISCARD TEMP",
-    "DISCARD SEQUENCES",
-  ].join("; ");
+const CLEANING = [
+  "CLOSE ALL",
+  "RESET SESSION AUTHORIZATION",
+  "RESET ROLE",
+  "RESET ALL",
+  "UNLISTEN *",
+  "SELECT pg_catalog.pg_advisory_unlock_all()",
+  "DISCARD TEMP",
+  "DISCARD SEQUENCES",
+].map(command);
 
-const UNLOCK = "SELECT pg_catalog.pg_advisory_unlock_all()";
-
-/**
- * The SELECT is the only statement that Postgres plans, so it is prepared. Behind a pooler it might
- * be missing, and the error would undo the whole cleaning.
- */
-const CLEANINGS = {
-  first: cleaning(`${UNLOCK}, pg_catalog.pg_backend_pid()`),
-  preparing: cleaning(`PREPARE millrace_unlock AS ${UNLOCK}; EXECUTE millrace_unlock`),
-  prepared: cleaning("EXECUTE millrace_unlock"),
-  unprepared: cleaning(UNLOCK),
-};
-type CleaningKind = keyof typeof CLEANINGS;
-
-const nextCleanings = new WeakMap<pg.ClientBase, CleaningKind>();
-
-function nextCleaning(client: pg.ClientBase): CleaningKind {
-  return keepsPrepared(client) ? (nextCleanings.get(client) ?? "first") : "unprepared";
-}
-
-type Ending = "COMMIT" | "ROLLBACK";
+const SERVER = { text: "SELECT pg_catalog.pg_backend_pid()::text AS pid" };
 
 /** A deferred constraint that refuses COMMIT would give a pooler the backend before it is clean. */
-const CHECK = "SET CONSTRAINTS ALL IMMEDIATE";
+const CHECK = { text: "SET CONSTRAINTS ALL IMMEDIATE" };
 
-/** Cleans up in the same message: behind a pooler, a later one would reach another backend. */
-export function endOf(
-  connection: PooledConnection,
-  ending: Ending,
-): pg.QueryConfig | TransactionEnd {
-  return connection.isTouched ? new TransactionEnd(connection, ending) : { text: ending };
-}
-
-interface AnswerHandler {
-  handleCommandComplete(message: { readonly text: string }): void;
-  handleRowDescription(): void;
-  handleDataRow(message: { readonly fields: readonly (string | null)[] }): void;
-  handleError(error: unknown): void;
-  handleReadyForQuery(): void;
-}
+/** For each connection, whether it has a server process of its own; unknown at first. */
+const isDirect = new WeakMap<pg.ClientBase, boolean>();
 
 /**
- * COMMIT or ROLLBACK and the cleaning, in one simple-protocol message. The ending's own answer
- * counts; after an error behind it, the connection is closed, because the cleaning was undone. A
- * query of pg keeps no answer if an error follows.
- * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-MULTI-STATEMENT
+ * Sends statements, then COMMIT or ROLLBACK, and the cleaning behind it: in the same message, since
+ * a pooler would send a later one to another backend. The ending's own answer counts. After an
+ * error behind it, the connection is closed: the cleaning was undone.
+ * @throws the error of a statement, behind which nothing has ended
  */
-export class TransactionEnd extends pg.Query implements AnswerHandler {
-  readonly #connection: PooledConnection;
-  readonly #kind: CleaningKind;
-  #isChecking: boolean;
-  #backendPid: string | null | undefined;
-  #command: string | undefined;
-  #resolve: (result: pg.QueryResult) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
-
-  constructor(connection: PooledConnection, ending: Ending) {
-    const kind = nextCleaning(connection.client);
-    const isChecking = ending === "COMMIT" && (kind === "first" || kind === "unprepared");
-    super(`${isChecking ? `${CHECK}; ` : ""}${ending}; ${CLEANINGS[kind]}`);
-    this.#connection = connection;
-    this.#kind = kind;
-    this.#isChecking = isChecking;
+export async function end(
+  connection: PooledConnection,
+  ending: "COMMIT" | "ROLLBACK",
+  statements: readonly Statement[] = [],
+): Promise<pg.QueryResult> {
+  const { client, isTouched } = connection;
+  const isOwn = isDirect.get(client);
+  // Behind a pooler a name can be missing, and the error would undo the cleaning.
+  const toSend = ({ text }: Statement) => (isOwn === true ? command(text) : { text });
+  const isChecked = isTouched && ending === "COMMIT" && isOwn !== true;
+  const begun = isChecked ? [...statements, CHECK] : statements;
+  const asked = isTouched && isOwn === undefined && keepsPrepared(client) ? [SERVER] : [];
+  const cleaning = isTouched ? CLEANING.map(toSend) : [];
+  const sent = [...begun, toSend(command(ending)), ...cleaning, ...asked];
+  const { results, error } = await sendBatch(client, sent);
+  const ended = results[begun.length];
+  if (error !== undefined) {
+    if (results.length >= begun.length) connection.discard("uncleaned");
+    if (ended === undefined) throw error;
+    return ended;
   }
-
-  /** Sends it. The result's command is ROLLBACK for a COMMIT of an aborted transaction. */
-  send(client: pg.PoolClient): Promise<pg.QueryResult> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      client.query(this);
-    });
-  }
-
-  handleCommandComplete({ text }: { readonly text: string }): void {
-    if (this.#isChecking) this.#isChecking = false;
-    else this.#command ??= text;
-  }
-
-  handleRowDescription(): void {}
-
-  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    this.#backendPid = fields[1];
-  }
-
-  handleError(error: unknown): void {
-    if (!this.#isChecking) this.#connection.discard("uncleaned");
-    if (this.#command === undefined) this.#reject(error);
-    else this.#end(this.#command);
-  }
-
-  handleReadyForQuery(): void {
-    this.#connection.isTouched = false;
-    this.#learn();
-    this.#end(this.#command ?? "");
-  }
-
-  /** A pooler gives its clients made-up process ids, for their cancel requests. */
-  #learn(): void {
-    const { client } = this.#connection;
-    if (this.#kind === "preparing") nextCleanings.set(client, "prepared");
-    if (this.#kind !== "first") return;
-    const isDirect = this.#backendPid === String((client as { processID?: unknown }).processID);
-    nextCleanings.set(client, isDirect ? "preparing" : "unprepared");
-  }
-
-  #end(command: string): void {
-    this.#resolve({ command, rowCount: null, oid: 0, fields: [], rows: [] });
-  }
+  connection.isTouched = false;
+  // A pooler gives its clients made-up process ids, for their cancel requests.
+  const { processID } = client as { processID?: unknown };
+  if (asked.length > 0) isDirect.set(client, results.at(-1)?.rows[0]?.pid === String(processID));
+  return ended as pg.QueryResult;
 }

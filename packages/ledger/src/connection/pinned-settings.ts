@@ -7,10 +7,10 @@ export class SessionSettings {
   static readonly #ofClients = new WeakMap<pg.ClientBase, SessionSettings>();
   isPooled = false;
 
-  static beginText(client: pg.ClientBase): string {
+  static begin(client: pg.ClientBase): readonly string[] {
     return SessionSettings.#ofClients.get(client)?.isPooled === true
-      ? `BEGIN; ${PINNED_LOCALLY}`
-      : "BEGIN";
+      ? ["BEGIN", ...PINNED_LOCALLY]
+      : ["BEGIN"];
   }
 
   /** Behind a pooler, transactions set what connections cannot. */

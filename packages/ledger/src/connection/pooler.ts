@@ -56,7 +56,7 @@ async function pidOf({ client }: PooledConnection, name?: string): Promise<unkno
   const ask = async () => (await client.query<{ pid: number }>({ name, text })).rows[0]?.pid;
   if (name === undefined) return await ask();
   // By itself, a name that is gone would end a session with exit_on_error.
-  await client.query(SessionSettings.beginText(client));
+  await client.query(SessionSettings.begin(client).join("; "));
   try {
     return await ask();
   } finally {

@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 type Statement = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
@@ -67,43 +67,6 @@ export function forgetPrepared(client: pg.ClientBase): void {
 
 export function keepsPrepared(client: pg.ClientBase): boolean {
   return !forgetful.has(client);
-}
-
-/** True when Postgres has the statement of this name on the connection. */
-export function isPrepared(client: pg.PoolClient, name: string): boolean {
-  const { parsedStatements } = client.connection as { parsedStatements?: Record<string, string> };
-  return keepsPrepared(client) && parsedStatements?.[name] !== undefined;
-}
-
-/**
- * Sends a prepared statement without values and a query in one message with one answer, which costs
- * a third less here than two, and a sixth less in Postgres.
- */
-export function queryBehind(
-  client: pg.PoolClient,
-  statementName: string,
-  query: pg.QueryConfig,
-): Promise<pg.QueryResult> {
-  return new Promise((resolve, reject) => {
-    const both = new pg.Query(query, (error, answers) => {
-      if (error instanceof Error) reject(error);
-      // Of several statements in one text pg gives a list.
-      else resolve(withoutFirst([answers].flat()));
-    });
-    const submit = both.submit.bind(both);
-    both.submit = (connection) => {
-      connection.bind({ statement: statementName }, false);
-      connection.execute(null, false);
-      return submit(connection);
-    };
-    client.query(both);
-  });
-}
-
-/** For a text without a statement pg has no answer of its own: the first one has no rows either. */
-function withoutFirst([first, ...answers]: readonly pg.QueryResult[]): pg.QueryResult {
-  const [only = first] = answers;
-  return (answers.length > 1 ? answers : only) as pg.QueryResult;
 }
 
 export function withKnownName<Query extends pg.QueryConfig>(

@@ -1,9 +1,9 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { acquireConnection, endOf, TransactionEnd, type PooledConnection } from "./connection.ts";
+import { acquireConnection, end, type PooledConnection } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
-import { withKnownName } from "./statement.ts";
+import { command, pipeline, type Statement } from "./pipeline.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
 export interface TransactionLimits {
@@ -11,14 +11,14 @@ export interface TransactionLimits {
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
   /** The planning of statements: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
-  readonly planning?: string;
+  readonly planning?: readonly string[];
 }
 
 /** A plan from when the table was small would scan all of it later. */
-export const INDEXED_ONLY = "SET LOCAL enable_seqscan = off";
+export const INDEXED_ONLY = ["SET LOCAL enable_seqscan = off"];
 
 /** Planned once in a connection: planning for each length of arrays takes longer than running. */
-export const PLAN_BY_KEY = `${INDEXED_ONLY}; SET LOCAL plan_cache_mode = force_generic_plan`;
+export const PLAN_BY_KEY = [...INDEXED_ONLY, "SET LOCAL plan_cache_mode = force_generic_plan"];
 const PLAN_FOR_HANDLERS =
   "set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)";
 
@@ -76,7 +76,7 @@ export async function transaction<T>(
   options: TransactionOptions,
 ): Promise<T> {
   return await withConnection(pool, options.deadlineMs, async (connection) => {
-    await connection.client.query(beginText(connection.client, options.limits));
+    await pipeline(connection.client, begin(connection.client, options.limits));
     const result = await work(connection.client);
     requireCommitted(await connection.client.query("COMMIT"));
     return result;
@@ -105,25 +105,28 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   limits: TransactionLimits,
   before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
-  const answers = await pipeline(client, [
-    { text: beginText(client, limits) },
+  const results = await pipeline(client, [
+    ...begin(client, limits),
     ...before,
     query,
-    { text: "COMMIT" },
+    command("COMMIT"),
   ]);
-  const [result, commit] = answers.slice(-2);
+  const [result, commit] = results.slice(-2);
   requireCommitted(commit);
   return result as pg.QueryResult<Row>;
 }
 
-function beginText(client: pg.PoolClient, limits: TransactionLimits): string {
-  return [
-    SessionSettings.beginText(client),
+function begin(client: pg.PoolClient, limits: TransactionLimits): Statement[] {
+  return beginWith(client, [
     `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
     `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
     `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,
-    ...(limits.planning === undefined ? [] : [limits.planning]),
-  ].join("; ");
+    ...(limits.planning ?? []),
+  ]);
+}
+
+export function beginWith(client: pg.PoolClient, texts: readonly string[]): Statement[] {
+  return [...SessionSettings.begin(client), ...texts].map(command);
 }
 
 /** COMMIT of an aborted transaction answers ROLLBACK. @throws `internal` */
@@ -139,7 +142,7 @@ export function requireCommitted(commit: pg.QueryResult | undefined): void {
 export async function rollback(connection: PooledConnection): Promise<void> {
   if (connection.broken || connection.client.getTransactionStatus() === "I") return;
   try {
-    await pipeline(connection.client, [endOf(connection, "ROLLBACK")]);
+    await end(connection, "ROLLBACK");
   } catch {
     // The first error says what went wrong; this one only says that the connection is broken.
     connection.destroy();
@@ -180,38 +183,4 @@ async function runOrUndo<T>(
     await rollback(connection);
     throw error;
   }
-}
-
-type Sendable = pg.QueryConfig | TransactionEnd;
-
-/** Sends statements in one packet where it can; waits for all and throws the first error. */
-export async function pipeline(
-  client: pg.PoolClient,
-  queries: readonly Sendable[],
-): Promise<pg.QueryResult[]> {
-  if (!client.pipeline) return await oneByOne(client, queries);
-  // All of them are awaited even after an error, so that the connection's state is known.
-  const { stream } = client.connection;
-  stream.cork();
-  const sent = queries.map((query) => send(client, query));
-  stream.uncork();
-  const answers = await Promise.allSettled(sent);
-  return answers.map((answer) => {
-    if (answer.status === "rejected") throw answer.reason;
-    return answer.value;
-  });
-}
-
-async function oneByOne(
-  client: pg.PoolClient,
-  queries: readonly Sendable[],
-): Promise<pg.QueryResult[]> {
-  const answers: pg.QueryResult[] = [];
-  for (const query of queries) answers.push(await send(client, query));
-  return answers;
-}
-
-function send(client: pg.PoolClient, query: Sendable): Promise<pg.QueryResult> {
-  if (query instanceof TransactionEnd) return query.send(client);
-  return client.query(withKnownName(client, query));
 }
