@@ -1,11 +1,6 @@
 import type { BulkRun, BulkVerb } from "@millrace/api-contract";
 import { createRetentionLedger } from "@millrace/ledger";
-import {
-  createOperator,
-  startBulkRunner,
-  type BulkRunner,
-  type BulkRunOptions,
-} from "@millrace/operations";
+import { createOperator, startBulkRunner, type BulkRunOptions } from "@millrace/operations";
 import { afterEach, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
@@ -15,7 +10,7 @@ import { openForAll } from "../support/open-for.ts";
 
 onOneBackend("a bulk run", (prepare) => {
   const stores = openForAll(async () => openTestStores(await prepare()));
-  const runners = new Set<BulkRunner>();
+  const runners = new Set<ReturnType<typeof startBulkRunner>>();
 
   afterEach(async () => {
     await Promise.all([...runners].map((runner) => runner.close()));
@@ -34,7 +29,7 @@ onOneBackend("a bulk run", (prepare) => {
       return now.finished_at !== null && now;
     });
 
-  function lead(over: Partial<Parameters<typeof startBulkRunner>[0]> = {}): BulkRunner {
+  function lead(over: Partial<Parameters<typeof startBulkRunner>[0]> = {}) {
     const runner = startBulkRunner({
       ledger: stores.ledger,
       queues: stores.queues,

@@ -1,2 +1,2 @@
-export type { CliContext, Output } from "./context.ts";
-export { runCli, type CommandFailure } from "./program.ts";
+export type { CliContext } from "./context.ts";
+export { runCli } from "./program.ts";

@@ -1,3 +1,3 @@
-export { createIngress, type Ingress, type IngressDeps } from "./create-ingress.ts";
+export { createIngress, type Ingress } from "./create-ingress.ts";
 export { main } from "./main.ts";
 export { collectMetrics } from "./shared-metrics.ts";

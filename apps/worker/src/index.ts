@@ -1,3 +1,3 @@
-export { createWorker, type Worker, type WorkerDeps } from "./create-worker.ts";
+export { createWorker, type Worker } from "./create-worker.ts";
 export { main } from "./main.ts";
-export { createWorkerRole, type RoleDeps, type WorkerRole } from "./worker-role.ts";
+export { createWorkerRole } from "./worker-role.ts";

@@ -14,17 +14,12 @@ import { createObservers } from "./observers.ts";
 import { startWorker, type RunningWorker, type WorkerParts } from "./start-worker.ts";
 
 /** The parts of a worker process. The role closes the stores that it opened. */
-export interface RoleDeps extends Omit<
-  WorkerParts,
-  "stores" | "observers" | "logError" | "waiting"
-> {
+interface RoleDeps extends Omit<WorkerParts, "stores" | "observers" | "logError" | "waiting"> {
   /** Called after the worker has closed because it may run no more jobs. */
   readonly onLost?: () => void;
   /** Opens ledger and queues, and waits for their servers. */
   readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
 }
-
-export type WorkerRole = ReturnType<typeof createWorkerRole>;
 
 const STATUS_CLOSE_MS = 1_000;
 

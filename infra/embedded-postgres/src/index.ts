@@ -1,4 +1,4 @@
-export { lockFolder, type FolderLock } from "./lock-folder.ts";
+export { lockFolder } from "./lock-folder.ts";
 export {
   startEmbeddedPostgres,
   type EmbeddedPostgres,

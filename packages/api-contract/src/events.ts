@@ -166,7 +166,6 @@ const emitted = z.strictObject({
     .array(emittedEvent)
     .describe("In the order in which they were recorded, without their replays."),
 });
-export type EmittedEvents = Wire<typeof emitted>;
 
 const act = z.strictObject({
   at: instant("When it was done, or its bulk run was started."),

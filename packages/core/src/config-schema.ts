@@ -135,7 +135,6 @@ function contradictions(worker: Times): [keyof Times, string][] {
   return found;
 }
 
-export type ReconcilerConfig = z.infer<typeof reconcilerSchema>;
 export type IngressConfig = z.infer<typeof ingressSchema>;
 export type WorkerConfig = z.infer<typeof workerSchema>;
 export type Config = z.infer<typeof configSchema>;

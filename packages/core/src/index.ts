@@ -14,9 +14,9 @@
  */
 export { PINNED_LOCALLY, PINNED_OPTIONS } from "./postgres-settings.ts";
 export * from "./claim.ts";
-export { identifyError, type ErrorIdentity } from "./fingerprint.ts";
+export { identifyError } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
-export { createBacklog, type Backlog } from "./backlog.ts";
+export { createBacklog } from "./backlog.ts";
 export * from "./connection-urls.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";

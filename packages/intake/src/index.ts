@@ -1,5 +1,4 @@
-export type { SourceLimits } from "./head-checks.ts";
-export { createFetchAdapter, type FetchHandler } from "./adapters/fetch.ts";
+export { createFetchAdapter } from "./adapters/fetch.ts";
 export {
   createExpressAdapter,
   createNodeAdapter,
@@ -21,8 +20,8 @@ export type {
   RedeliveryPort,
 } from "./event-store.ts";
 export { storeTimeoutMs, type ActiveStore } from "./event-stores.ts";
-export { createLedgerStore, type LedgerStoreDeps } from "./ledger-store.ts";
-export type { AdmissionReason, IntakeNotice, Notify } from "./notice.ts";
-export { createQueueStore, type QueueStoreDeps } from "./queue-store.ts";
+export { createLedgerStore } from "./ledger-store.ts";
+export type { IntakeNotice, Notify } from "./notice.ts";
+export { createQueueStore } from "./queue-store.ts";
 export { earlyRejection, type Received, type ReceiveRequest } from "./received.ts";
-export { Receiver, type Readiness, type ReceiverDeps, type ReceiverOptions } from "./receiver.ts";
+export { Receiver, type Readiness, type ReceiverDeps } from "./receiver.ts";

@@ -21,8 +21,6 @@ export type BulkNotice =
   | { readonly kind: "waits" | "failed"; readonly run: OpenBulkRun; readonly error: unknown }
   | { readonly kind: "unreadable"; readonly error: unknown };
 
-export type BulkRunner = ReturnType<typeof startBulkRunner>;
-
 const POLL_MS = 1_000;
 /** Events of a batch that is cut off between ledger and queue wait for the reconciler. */
 const BATCH_MAX = 200;

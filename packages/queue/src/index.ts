@@ -16,19 +16,13 @@
  * watches its disk and its replicas.
  * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
-export {
-  checkRedis,
-  readAppendfsync,
-  readRedisFacts,
-  redisFaults,
-  type RedisFacts,
-} from "./check-redis.ts";
+export { checkRedis, readAppendfsync, readRedisFacts, redisFaults } from "./check-redis.ts";
 export { isDiskSlow } from "./redis-durability.ts";
 export { isRedisOnThisMachine } from "./redis-address.ts";
 export { createPostgresQueues, type PostgresQueuesOptions } from "./postgres-backend.ts";
-export { createRedisQueues, type RedisQueuesOptions } from "./redis-backend.ts";
+export { createRedisQueues } from "./redis-backend.ts";
 export { jobId, queueName } from "./jobs.ts";
-export type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
+export type { JobOwner, QueueMark, TakenMark } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { createQueueLimits } from "./pressure.ts";
 export { connectionsWanted } from "./postgres-pool.ts";
@@ -41,7 +35,6 @@ export type {
   JobProblem,
   JobStatus,
   Pressure,
-  QueueRisk,
   QueueRole,
   Queues,
   SourcePressure,
