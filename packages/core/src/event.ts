@@ -62,6 +62,11 @@ export function isStorable(text: string): boolean {
   return !/\0|\p{Surrogate}/u.test(text);
 }
 
+/** An undefined text is no text to store. */
+export function areStorable(texts: readonly (string | undefined)[]): boolean {
+  return texts.every((text) => text === undefined || isStorable(text));
+}
+
 export function isStorableWithin(text: string, bytesMax: number): boolean {
   return (
     text !== "" &&

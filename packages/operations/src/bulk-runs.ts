@@ -6,7 +6,7 @@ import {
   type BulkVerb,
 } from "@millrace/api-contract";
 import { VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
-import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
+import { areStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { Actor, BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit } from "./audit.ts";
 import type { RunAgainQueues } from "./requeue.ts";
@@ -138,8 +138,7 @@ function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: Bul
       `Cannot ${act} all events without confirmation: give a filter, or \`all\``,
     );
   }
-  const texts = [filter.source, filter.type, filter.error, filter.q];
-  if (!texts.every((text) => text === undefined || isStorable(text))) {
+  if (!areStorable([filter.source, filter.type, filter.error, filter.q])) {
     throw new MillraceError(
       "invalid_request",
       `Cannot ${act} events: the filter contains a NUL, or half of a surrogate pair`,

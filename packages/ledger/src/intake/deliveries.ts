@@ -2,7 +2,7 @@ import type { Deliveries, Delivery } from "@millrace/api-contract";
 import { isStorable, type DeliveryOutcome, type EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 export interface RepeatedDelivery extends EventLookup {
   readonly outcome: DeliveryOutcome;
@@ -50,8 +50,8 @@ export async function noteDeliveries(
     if (recent.length > RECENT_MAX) recent.pop();
   }
   if (rows.size === 0) return;
-  const query = { text: NOTE_DELIVERIES, values: [JSON.stringify([...rows.values()]), ingress] };
-  await runStatement(ledger.pool, query, ledger.short);
+  const values = [JSON.stringify([...rows.values()]), ingress];
+  await queryRows(ledger, NOTE_DELIVERIES, values, ledger.short);
 }
 
 type NotedEvent = [

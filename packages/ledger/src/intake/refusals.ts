@@ -1,7 +1,6 @@
 import { SIGNATURE_REASONS, type ErrorCode } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 export interface Refusals {
   readonly source: string | undefined;
@@ -30,8 +29,7 @@ export async function noteRefusals(
   const rows = refusals.map(({ agoMs, source = "", code, deliveries }) => {
     return { ago_ms: agoMs, source, code, deliveries };
   });
-  const query = { text: NOTE_REFUSALS, values: [JSON.stringify(rows)] };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, NOTE_REFUSALS, [JSON.stringify(rows)], ledger.short);
 }
 
 const FIND_REFUSALS = `
@@ -80,6 +78,8 @@ export async function findRefusedSources(
   ledger: LedgerContext,
   deliveriesMin: number,
 ): Promise<readonly Required<Refusals>[]> {
-  const query = { text: FIND_REFUSED_SOURCES, values: [SIGNATURE_REASONS, deliveriesMin] };
-  return (await runStatement<Refusals>(ledger.pool, query, ledger.reads)).rows;
+  return await queryRows<Refusals>(ledger, FIND_REFUSED_SOURCES, [
+    SIGNATURE_REASONS,
+    deliveriesMin,
+  ]);
 }

@@ -1,8 +1,8 @@
 import type { AuditEntry, AuditPage } from "@millrace/api-contract";
-import { isStorable, MillraceError } from "@millrace/core";
+import { areStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryWireRows } from "../connection/rows.ts";
+import { queryRows, queryWireRows } from "../connection/rows.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
@@ -92,8 +92,7 @@ export async function endAudit(
   id: string,
   result: AuditJson,
 ): Promise<void> {
-  const query = { text: END_AUDIT, values: [id, toJson(result)] };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, END_AUDIT, [id, toJson(result)], ledger.short);
 }
 
 export async function recordAudit(
@@ -106,8 +105,7 @@ export async function recordAudit(
     source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
     eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
   }));
-  const query = { text: RECORD_AUDIT, values: [toJson(rows)] };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, RECORD_AUDIT, [toJson(rows)], ledger.short);
 }
 
 /** @throws `invalid_request` for a cursor that is not valid */
@@ -116,17 +114,11 @@ export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promi
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
     throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
   }
-  const texts = [source, eventId];
-  if (!texts.every((text) => text === undefined || isStorable(text))) {
-    return { entries: [], next: null };
-  }
+  if (!areStorable([source, eventId])) return { entries: [], next: null };
   const values = [source ?? null, eventId ?? null, cursor ?? null, limit + 1];
   const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
   const page = rows.slice(0, limit);
-  return {
-    entries: page,
-    next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
-  };
+  return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
 }
 
 // jsonb takes no text that Postgres cannot store, not even escaped.

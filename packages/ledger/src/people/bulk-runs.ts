@@ -169,8 +169,7 @@ export async function noteRunError(
   id: number,
   { message, ended }: { message: string; ended: boolean },
 ): Promise<void> {
-  const query = { text: ended ? FAIL : NOTE_ERROR, values: [id, cutText(message)] };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, ended ? FAIL : NOTE_ERROR, [id, cutText(message)], ledger.short);
 }
 
 export async function keepRunResults(ledger: LedgerContext): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ErrorGroup, ErrorGroupPage, ErrorState, ReadQueryOf } from "@millrace/api-contract";
-import { isStorable, MillraceError } from "@millrace/core";
+import { areStorable, isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, queryWireRows } from "../connection/rows.ts";
@@ -61,10 +61,7 @@ export async function findErrors(
   ledger: LedgerContext,
   { state, source, type, q, limit, offset = 0 }: ErrorFilter,
 ): Promise<ErrorGroupPage> {
-  const texts = [source, type, q];
-  if (!texts.every((text) => text === undefined || isStorable(text))) {
-    return { errors: [], total: 0 };
-  }
+  if (!areStorable([source, type, q])) return { errors: [], total: 0 };
   const rows = await select(ledger, [null, state, source, type, q, limit, offset]);
   return { errors: rows.map(({ total: _, ...group }) => group), total: rows[0]?.total ?? 0 };
 }

@@ -67,8 +67,7 @@ export async function noteJobsRemoved(
   keys: readonly EventKey[],
 ): Promise<void> {
   if (keys.length === 0) return;
-  const query = { text: NOTE_JOBS_REMOVED, values: packKeys(keys) };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, NOTE_JOBS_REMOVED, packKeys(keys), ledger.short);
 }
 
 interface Row extends EventKey {

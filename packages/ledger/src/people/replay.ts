@@ -2,7 +2,7 @@ import type { EnvelopedEvent, EventLookup } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { isStorableKey, packKeys } from "../claims/event-batch.ts";
 import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
-import { eventColumn } from "../repair/stored-event.ts";
+import { eventColumn } from "../repair/ledger-status.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type ReplayAnswer =

@@ -2,7 +2,7 @@ import { BODY_KEPT } from "../schema/bodies.ts";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { eventColumn } from "../repair/stored-event.ts";
+import { eventColumn } from "../repair/ledger-status.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type RetryManyAnswer =

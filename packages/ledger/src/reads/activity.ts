@@ -1,5 +1,5 @@
 import type { ActivityBucket } from "@millrace/api-contract";
-import { isStorable, MillraceError } from "@millrace/core";
+import { areStorable, MillraceError } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
 
@@ -60,7 +60,7 @@ export async function activity(
   ledger: LedgerContext,
   { source, type, count, seconds }: ActivityQuery,
 ): Promise<CountedActivity> {
-  if (![source, type].every((name) => name === undefined || isStorable(name))) {
+  if (!areStorable([source, type])) {
     const message = "Cannot count events: no source or type has such a name";
     throw new MillraceError("invalid_request", message);
   }

@@ -1,11 +1,10 @@
-import type { Conflict, EmittedBy, EventHistory, EventRow } from "@millrace/api-contract";
+import type { Conflict, EmittedBy, EventAct, EventHistory, EventRow } from "@millrace/api-contract";
 import { isStorable, shownPayload, type JsonText, type EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, queryWireRows, toWire } from "../connection/rows.ts";
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
-import { selectActs } from "./event-history.ts";
 import {
   ATTEMPT_COLUMNS,
   CONFLICT_COLUMNS,
@@ -80,6 +79,36 @@ const STEPS = `
 SELECT recorded_at AS at, name, attempt FROM millrace.steps
 WHERE source = $1 AND event_id = $2 AND generation = $3 ORDER BY recorded_at, name LIMIT ${LISTED_MAX}`;
 
+/** A person who retries an event over and over must not fill a page: the latest acts are shown. */
+const ACTS_MAX = 50;
+/** A member is found by its run, so the latest runs are asked one by one. */
+const RUNS_MAX = 1_000;
+
+const ACTS = `
+SELECT at, action, actor, via, reason, generation, run FROM (
+  (
+    SELECT at, action, actor, via, reason, generation, NULL::float8 AS run
+    FROM millrace.audit
+    WHERE source = $1 AND event_id = $2 AND action IN ('retry', 'replay', 'give_up')
+    ORDER BY id DESC LIMIT ${ACTS_MAX}
+  )
+  UNION ALL
+  (
+    SELECT r.created_at, r.verb || '_many', r.started_by, r.via, r.reason, m.generation, r.id::float8
+    FROM (
+      SELECT id, created_at, verb, started_by, via, reason FROM millrace.bulk_runs
+      ORDER BY id DESC LIMIT ${RUNS_MAX}
+    ) AS r
+    CROSS JOIN LATERAL (
+      SELECT generation FROM millrace.bulk_members
+      WHERE run_id = r.id AND source = $1 AND event_id = $2 AND skipped IS NULL
+      ORDER BY generation DESC LIMIT 1
+    ) AS m
+    ORDER BY r.id DESC LIMIT ${ACTS_MAX}
+  )
+) AS acts
+ORDER BY at DESC LIMIT ${ACTS_MAX}`;
+
 export async function findEvent(
   ledger: LedgerContext,
   lookup: EventLookup,
@@ -108,7 +137,7 @@ export async function findEvent(
       emitted_by,
       emitted: listed(await select<Listed<"emitted">>(client, EMITTED, key)),
       deliveries: await selectDeliveries(client, lookup, firstAtMs),
-      acts: await selectActs(client, lookup),
+      acts: (await select<EventAct>(client, ACTS, id)).toReversed(),
       steps: await select(client, STEPS, key),
     };
   });
@@ -166,4 +195,35 @@ export async function findConflicts(
   limit: number,
 ): Promise<readonly FoundConflict[]> {
   return await queryWireRows<FoundConflict>(ledger, FIND_CONFLICTS, [source ?? null, limit]);
+}
+
+export interface BodyPart {
+  /** The event's generation: the latest, unless one was asked for. */
+  readonly generation: number;
+  /** Bytes of the whole body; null when it is no longer kept. */
+  readonly bodyBytes: number | null;
+  readonly part: Uint8Array | null;
+}
+
+const READ_PART = `
+SELECT e.generation, octet_length(b.body) AS "bodyBytes",
+  substring(b.body FROM $4::int + 1 FOR $5::int) AS part
+FROM (
+  SELECT generation, body_day, body_id FROM millrace.events
+  WHERE source = $1 AND event_id = $2 AND ($3::int IS NULL OR generation = $3)
+  ORDER BY generation DESC LIMIT 1
+) e
+LEFT JOIN millrace.conflicts c ON c.source = $1 AND c.event_id = $2 AND c.body_hash = $6
+LEFT JOIN millrace.bodies b ON b.day = CASE WHEN $6 IS NULL THEN e.body_day ELSE c.body_day END
+  AND b.id = CASE WHEN $6 IS NULL THEN e.body_id ELSE c.body_id END`;
+
+/** @param range.bodyHash - reads the other body of a conflict instead of the event's own. */
+export async function readBody(
+  ledger: LedgerContext,
+  { source, eventId, generation }: EventLookup,
+  { offset, length, bodyHash }: { offset: number; length: number; bodyHash?: string | undefined },
+): Promise<BodyPart | undefined> {
+  if (!isStorable(source) || !isStorable(eventId)) return undefined;
+  const values = [source, eventId, generation ?? null, offset, length, bodyHash ?? null];
+  return (await queryRows<BodyPart>(ledger, READ_PART, values))[0];
 }

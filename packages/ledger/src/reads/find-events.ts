@@ -1,6 +1,11 @@
 import type { EventPage, EventRow, ReadQueryOf } from "@millrace/api-contract";
-import { isStorable, MillraceError, type EventStatus } from "@millrace/core";
-import { readCursor, writeCursor } from "./cursor.ts";
+import {
+  areStorable,
+  jsonOf,
+  MillraceError,
+  type EventKey,
+  type EventStatus,
+} from "@millrace/core";
 import { EVENT_COLUMNS } from "./event-row.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, toWire } from "../connection/rows.ts";
@@ -52,9 +57,8 @@ GROUP BY source, status`;
 }
 
 /** False for what Postgres cannot even compare with. */
-function canMatch({ source, type, error, q }: EventFilter): boolean {
-  return [source, type, error, q].every((text) => text === undefined || isStorable(text));
-}
+const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
+  areStorable([source, type, error, q]);
 
 export interface EventCounts {
   readonly source: string;
@@ -64,11 +68,10 @@ export interface EventCounts {
 
 export type ListedRow = EventRow & { readonly recorded_at_text: string };
 
+/** With Postgres' own text of the time, since a Date has no microseconds. */
 export function cursorOf({ recorded_at_text, source, event_id, generation }: ListedRow): string {
-  return writeCursor({
-    recordedAt: recorded_at_text,
-    key: { source, eventId: event_id, generation },
-  });
+  const parts = [recorded_at_text, source, event_id, generation];
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
 /** The statement that lists events of a filter as `ListedRow`s. */
@@ -141,10 +144,30 @@ function after(
   order: EventFilter["order"],
   given: (value: unknown) => string,
 ): string {
-  const { recordedAt, key } = readCursor(text);
+  const { recordedAt, source, eventId, generation } = readCursor(text);
   const at = `${given(`${recordedAt}+00`)}::timestamptz`;
-  const behind = [at, given(key.source), given(key.eventId), `${given(key.generation)}::int`];
+  const behind = [at, given(source), given(eventId), `${given(generation)}::int`];
   return `(recorded_at, source, event_id, generation) ${order === "asc" ? ">" : "<"} (${behind.join(", ")})`;
+}
+
+/** @throws `invalid_request` */
+function readCursor(text: string): EventKey & { readonly recordedAt: string } {
+  const parts = jsonOf(Buffer.from(text, "base64url").toString());
+  if (Array.isArray(parts) && parts.length === 4) {
+    const [recordedAt, source, eventId, generation] = parts as unknown[];
+    if (
+      typeof recordedAt === "string" &&
+      /^\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?$/.test(recordedAt) &&
+      typeof source === "string" &&
+      typeof eventId === "string" &&
+      !`${source}${eventId}`.includes("\0") &&
+      Number.isSafeInteger(generation) &&
+      Math.abs(Number(generation)) < 2 ** 31
+    ) {
+      return { recordedAt, source, eventId, generation: Number(generation) };
+    }
+  }
+  throw new MillraceError("invalid_request", "Cannot continue from the cursor: it is not valid");
 }
 
 // The moment stays in the database: a Date would cut its microseconds. An event that was retried

@@ -5,11 +5,10 @@ import { findRefusals, findRefusedSources } from "../intake/refusals.ts";
 import { findLeader } from "../repair/leader.ts";
 import { activity } from "./activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./count-events.ts";
-import { findConflicts, findEvent, findStatus } from "./find-event.ts";
+import { findConflicts, findEvent, findStatus, readBody } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { findFailedShares } from "./failed-shares.ts";
 import { findOpen } from "./find-open.ts";
-import { readBody } from "./read-body.ts";
 
 export const reads = {
   findEvent,

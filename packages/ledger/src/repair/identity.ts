@@ -1,7 +1,6 @@
-import { isMillraceError, MillraceError, type DatabaseName, type LedgerName } from "@millrace/core";
+import { hasCode, MillraceError, type DatabaseName, type LedgerName } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
-import { runStatement } from "../connection/transaction.ts";
 import { serverEpoch, type ServerEpoch } from "./server-epoch.ts";
 
 export interface LedgerIdentity extends LedgerName {
@@ -42,9 +41,7 @@ export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentit
 
 /** A standby does not show its server's position, and no worker runs on it. */
 function ofStandby(error: unknown): Pick<ServerEpoch, "systemId" | "startedAtMs"> {
-  if (isMillraceError(error) && error.code === "database_read_only") {
-    return { systemId: "", startedAtMs: 0 };
-  }
+  if (hasCode(error, "database_read_only")) return { systemId: "", startedAtMs: 0 };
   throw error;
 }
 
@@ -61,7 +58,7 @@ export async function keepIdentity(
   { systemId, oid }: DatabaseName,
   { signs }: { readonly signs: boolean },
 ): Promise<void> {
-  await runStatement(ledger.pool, { text: KEEP, values: [systemId, oid, signs] }, ledger.short);
+  await queryRows(ledger, KEEP, [systemId, oid, signs], ledger.short);
 }
 
 /** Fails pending events of a copy: the original runs them, so here only a person's retry does. */

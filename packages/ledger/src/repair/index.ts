@@ -1,9 +1,8 @@
 import { abandonEvent } from "../claims/abandon-event.ts";
 import { findGivenUpJobs } from "../people/give-up.ts";
 import { adoptLedger, keepIdentity, readIdentity } from "./identity.ts";
-import { ledgerStatuses } from "./ledger-status.ts";
+import { ledgerStatuses, pendingPage } from "./ledger-status.ts";
 import { markEnqueued, unmarkEnqueued } from "./mark-enqueued.ts";
-import { pendingPage } from "./pending-page.ts";
 import { countPass, readEpochs, writeEpochs } from "./queue-epochs.ts";
 import { serverEpoch } from "./server-epoch.ts";
 

@@ -1,8 +1,16 @@
 import type { EnvelopedEvent, ErrorCode, EventKey, EventStatus } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { eventColumn } from "./stored-event.ts";
 import { runStatement } from "../connection/transaction.ts";
+
+/** A row `e` of events as its job's `EnvelopedEvent`, in JSON, without body and headers. */
+export const eventColumn = (e: string, generation = `${e}.generation`) => `
+  json_strip_nulls(json_build_object(
+    'source', ${e}.source, 'eventId', ${e}.event_id, 'generation', ${generation}, 'type', ${e}.type,
+    'acceptedAtMs', floor(extract(epoch FROM ${e}.received_at) * 1000), 'bodyHash', ${e}.body_hash,
+    'headers', '{}'::json, 'unsigned', ${e}.unsigned,
+    'digest', CASE ${generation} WHEN 0 THEN ${e}.digest END
+  )) AS event`;
 
 export interface LedgerStatus {
   readonly event: EnvelopedEvent;
@@ -20,17 +28,17 @@ export interface LedgerStatus {
   readonly cursor: string;
 }
 
-export const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
+const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
   e.status, e.last_error_code AS "errorCode", e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
   greatest(0, coalesce(extract(epoch FROM e.next_attempt_at - now())::float8 * 1000, 0)) AS "dueInMs",
   e.pending_since::text AS cursor`;
 
-export type LedgerStatusColumns = Omit<LedgerStatus, "pendingSinceMs"> & {
+type LedgerStatusColumns = Omit<LedgerStatus, "pendingSinceMs"> & {
   readonly pendingSince: Date;
 };
 
-export function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): LedgerStatus {
+function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): LedgerStatus {
   return { ...row, pendingSinceMs: pendingSince.getTime() };
 }
 
@@ -75,4 +83,59 @@ export async function areNotCompleted(
   const { rows } = await runStatement<{ position: number }>(ledger.pool, query, ledger.prepared);
   const positions = new Set(rows.map(({ position }) => position));
   return keys.map((_, index) => positions.has(index + 1));
+}
+
+export interface PendingCursor {
+  readonly source: string;
+  /** The last event of the previous page; undefined for the first page. */
+  readonly after?: LedgerStatus | undefined;
+  readonly limit: number;
+}
+
+export interface PendingQuery {
+  readonly which: "every" | "not_enqueued";
+  /** Minimum milliseconds that they have been pending. */
+  readonly graceMs: number;
+}
+
+/** Of each source ($1) at most $5 after its cursor ($2 to $4). The condition decides the index. */
+const PENDING_PAGE = (condition: string) => `
+SELECT ${LEDGER_STATUS_COLUMNS}
+FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::int[], $5::int[])
+  AS s (source, pending_since, event_id, generation, page)
+CROSS JOIN LATERAL (
+  SELECT * FROM millrace.events p
+  WHERE p.source = s.source AND p.status = 'pending' ${condition}
+    AND p.pending_since < now() - make_interval(secs => $6::float8 / 1000)
+    AND (p.pending_since, p.event_id, p.generation) > (s.pending_since, s.event_id, s.generation)
+  ORDER BY p.pending_since, p.event_id, p.generation
+  LIMIT s.page
+) e`;
+
+const PAGES = {
+  every: { name: "millrace_pending_page_every", text: PENDING_PAGE("") },
+  not_enqueued: {
+    name: "millrace_pending_page_not_enqueued",
+    text: PENDING_PAGE("AND p.enqueued_at IS NULL"),
+  },
+};
+
+export async function pendingPage(
+  ledger: LedgerContext,
+  cursors: readonly PendingCursor[],
+  { which, graceMs }: PendingQuery,
+): Promise<readonly LedgerStatus[]> {
+  const query = {
+    ...PAGES[which],
+    values: [
+      cursors.map(({ source }) => source),
+      cursors.map(({ after }) => after?.cursor ?? "-infinity"),
+      cursors.map(({ after }) => after?.event.eventId ?? ""),
+      cursors.map(({ after }) => after?.event.generation ?? -1),
+      cursors.map(({ limit }) => limit),
+      graceMs,
+    ],
+  };
+  const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
+  return rows.map(toLedgerStatus);
 }

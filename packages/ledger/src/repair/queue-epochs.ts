@@ -1,6 +1,5 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 export interface KeptEpoch {
   readonly epoch: string;
@@ -53,8 +52,7 @@ export async function writeEpochs(
   ledger: LedgerContext,
   epochs: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const query = { text: WRITE, values: [[...epochs.keys()], [...epochs.values()]] };
-  await runStatement(ledger.pool, query, ledger.short);
+  await queryRows(ledger, WRITE, [[...epochs.keys()], [...epochs.values()]], ledger.short);
 }
 
 const COUNT_PASS = `
