@@ -15,11 +15,6 @@ import {
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
-interface Link {
-  readonly path: string;
-  readonly to: string;
-}
-
 /** True when the links between the libraries exist; npm makes them in an install script. */
 export async function hasItsLinks(native: string): Promise<boolean> {
   for (const link of await links(native)) {
@@ -82,7 +77,7 @@ async function put(target: string, make: (temporary: string) => Promise<void>): 
 }
 
 // The package lists its links as `native/lib/libpq.so.5.18` (source) and `native/lib/libpq.so.5`.
-async function links(native: string): Promise<Link[]> {
+async function links(native: string): Promise<{ path: string; to: string }[]> {
   const text = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
   const listed = JSON.parse(text) as { source: string; target: string }[];
   return listed.map(({ source, target }) => ({

@@ -47,17 +47,12 @@ function canMatch({ status, outcome, error, until, cursor }: EventFilter): boole
   return [status, outcome, error, until, cursor].every((value) => value === undefined);
 }
 
-interface SourceJobs {
-  readonly count: number;
-  readonly jobs: readonly { readonly source: string; readonly job: FoundJob }[];
-}
-
 /** One queue that fails does not hide the others. */
 async function readSource(
   queues: Deps["queues"],
   source: string,
   { type, q: eventId }: EventFilter,
-): Promise<SourceJobs | undefined> {
+) {
   try {
     const limit = eventId === undefined ? READ_MAX : 0;
     const { count, jobs } = await queues.waitingJobs(source, { type, limit });

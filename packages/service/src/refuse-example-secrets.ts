@@ -57,13 +57,7 @@ const MADE_HERE = [
   "MILLRACE_QUEUE_KEY",
 ];
 
-interface GivenSecrets {
-  readonly variable: string;
-  readonly texts: readonly string[];
-  readonly advice: string;
-}
-
-function given({ env, secrets = {} }: ExampleCheck): readonly GivenSecrets[] {
+function given({ env, secrets = {} }: ExampleCheck) {
   return [
     ...Object.entries(secrets).map(([source, texts]) => ({
       variable: secretVariable(source),

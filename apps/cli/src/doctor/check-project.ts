@@ -170,12 +170,6 @@ export async function checkTypes({
   );
 }
 
-interface StrangeType {
-  readonly sources: readonly string[];
-  readonly type: string;
-  readonly nearest: string | undefined;
-}
-
 /**
  * The types of `on` that no source of the handler lists (by provider or options) or has sent.
  * Where one of the sources lists nothing, every type can be right, but for one that differs in two
@@ -186,7 +180,7 @@ export function strangeTypes(
   handlers: readonly Handler[],
   sources: Config["sources"],
   sent: ReadonlyMap<string, readonly string[]>,
-): StrangeType[] {
+) {
   const listed = new Map(
     Object.entries(sources).map(([name, { provider, options }]) => [
       name,

@@ -1,11 +1,5 @@
-import { secretVariable, type Provider, type SourceDefinition } from "@millrace/core";
+import { secretVariable, type SourceDefinition } from "@millrace/core";
 import { senders } from "@millrace/providers";
-
-interface Starter {
-  readonly factory: string;
-  readonly options: string;
-  readonly provider: Provider;
-}
 
 const urlOf = (source: string) => ({ url: `https://example.com/webhooks/${source}` });
 const OPTIONS: Readonly<Record<string, object>> = {
@@ -24,7 +18,7 @@ const makers = Object.entries(named) as unknown as [
 ][];
 
 /** The senders that `millrace init` knows, by their provider's name, which their source gets. */
-export const STARTERS: Readonly<Record<string, Starter>> = Object.fromEntries(
+export const STARTERS = Object.fromEntries(
   makers.map(([factory, make]) => {
     const { provider } = make(OPTIONS[factory]);
     return [provider.name, { factory, options: optionsCode(factory), provider }];

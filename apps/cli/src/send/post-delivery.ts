@@ -54,14 +54,9 @@ type Verdict = "accepted" | "duplicate" | { readonly rejected: string };
 
 export function readVerdict(reply: Reply): Verdict {
   if (reply.kind === "no_answer") return { rejected: "no_answer" };
-  const body = jsonOf(reply.body) as AnswerBody | null | undefined;
+  const body = (jsonOf(reply.body) ?? {}) as { status?: string; error?: { code?: string } };
   if (reply.status >= 200 && reply.status < 300) {
-    return body?.status === "duplicate" ? "duplicate" : "accepted";
+    return body.status === "duplicate" ? "duplicate" : "accepted";
   }
-  return { rejected: body?.error?.code ?? `http_${reply.status}` };
-}
-
-interface AnswerBody {
-  readonly status?: string;
-  readonly error?: { readonly code?: string };
+  return { rejected: body.error?.code ?? `http_${reply.status}` };
 }

@@ -72,10 +72,7 @@ export async function findDeliveries(
 
 type StoredDelivery = Omit<Delivery, "at"> & { readonly at: number };
 
-interface Noted {
-  readonly repeats: number;
-  readonly recent: readonly StoredDelivery[];
-}
+type Noted = { readonly repeats: number; readonly recent: readonly StoredDelivery[] };
 
 const DELIVERIES = `
 SELECT repeats, recent FROM millrace.deliveries WHERE source = $1 AND event_id = $2`;

@@ -26,7 +26,10 @@ export async function giveUpManyOn(
 ): Promise<readonly GiveUpAnswer[]> {
   const found = new Map<string, GiveUpAnswer>();
   const ask = async (asked: readonly EventKey[]) => {
-    const { rows } = await send<Row>({ text: GIVE_UP_MANY, values: packKeys(asked) });
+    const { rows } = await send<EventKey & { kind: GiveUpAnswer }>({
+      text: GIVE_UP_MANY,
+      values: packKeys(asked),
+    });
     for (const row of rows) found.set(keyText(row), row.kind);
   };
   const storable = keys.filter(isStorableKey);
@@ -68,10 +71,6 @@ export async function noteJobsRemoved(
 ): Promise<void> {
   if (keys.length === 0) return;
   await queryRows(ledger, NOTE_JOBS_REMOVED, packKeys(keys), ledger.short);
-}
-
-interface Row extends EventKey {
-  readonly kind: Exclude<GiveUpAnswer, "not_found">;
 }
 
 /** A handler that makes calls holds no row: its attempt is counted, but not logged or due. */

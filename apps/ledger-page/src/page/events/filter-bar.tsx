@@ -7,12 +7,7 @@ import type { List } from "./use-list.ts";
 
 const OUTCOMES: typeof Outcomes = ["handled", "ignored"];
 
-interface Props {
-  readonly list: List;
-  readonly types: readonly string[];
-}
-
-export function FilterBar({ list, types }: Props) {
+export function FilterBar({ list, types }: { list: List; types: readonly string[] }) {
   const typesId = useId();
   const { filter, narrow } = list;
   return (

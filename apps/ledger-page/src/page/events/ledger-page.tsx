@@ -101,12 +101,7 @@ const PAGER_WORDS = {
 const typesOf = (rows: readonly { type: string }[]): string[] =>
   [...new Set(rows.map((row) => row.type))].toSorted();
 
-interface NoEventsProps {
-  readonly filter: ListFilter;
-  readonly sources: readonly string[];
-}
-
-function NoEvents({ filter, sources }: NoEventsProps) {
+function NoEvents({ filter, sources }: { filter: ListFilter; sources: readonly string[] }) {
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
   const { q } = filter;
   return (
@@ -124,8 +119,9 @@ function NoEvents({ filter, sources }: NoEventsProps) {
   );
 }
 
-function EmptyLedger({ sources }: { sources: readonly string[] }) {
-  const command = sampleCommand(sources);
+function EmptyLedger({ sources: [source = "<source>"] }: { sources: readonly string[] }) {
+  // Without a type the source's provider sends its usual sample.
+  const command = `npx millrace send ${source}`;
   return (
     <div className="empty">
       <h3>No events yet</h3>
@@ -136,10 +132,6 @@ function EmptyLedger({ sources }: { sources: readonly string[] }) {
     </div>
   );
 }
-
-// Without a type the source's provider sends its usual sample.
-const sampleCommand = ([source]: readonly string[]): string =>
-  `npx millrace send ${source ?? "<source>"}`;
 
 interface Props {
   readonly rows: readonly EventRow[];

@@ -86,15 +86,14 @@ function Totals({ buckets }: { buckets: readonly ActivityBucket[] }) {
       <span className="key recorded">{formatCount(sum("recorded"))} recorded</span>
       <span className="key completed">{formatCount(completed)} completed</span>
       <span className="key failed">
-        {formatCount(failed)} failed{failed > 0 && ` (${shareText(failed / (completed + failed))})`}
+        {formatCount(failed)} failed
+        {failed > 0 && ` (${percent.format(failed / (completed + failed))})`}
       </span>
     </span>
   );
 }
 
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumSignificantDigits: 2 });
-
-const shareText = (share: number): string => percent.format(share);
 
 function Latest({ buckets }: { buckets: readonly ActivityBucket[] }) {
   const latest = buckets.findLast((bucket) => bucket.p95_ms !== null);

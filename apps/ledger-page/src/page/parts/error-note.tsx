@@ -15,16 +15,10 @@ export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => vo
   );
 }
 
-interface Props {
-  readonly children: ReactNode;
-}
-
-interface State {
-  readonly error: Error | undefined;
-}
+type State = { readonly error: Error | undefined };
 
 /** An error in one panel leaves the rest of the page. */
-export class PanelBoundary extends Component<Props, State> {
+export class PanelBoundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined };
 
   static getDerivedStateFromError(thrown: unknown): State {

@@ -38,12 +38,7 @@ export function RunPage() {
   );
 }
 
-interface RunProps {
-  readonly run: BulkRun;
-  readonly heading: RefObject<HTMLHeadingElement | null>;
-}
-
-function Run({ run, heading }: RunProps) {
+function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingElement | null> }) {
   const mayWrite = useMayWrite();
   return (
     <>
