@@ -145,14 +145,10 @@ export const statsQuery = queryOptions({
 
 export type ActivityRange = keyof typeof ACTIVITY_RANGES;
 
-export function activityQuery(query: {
-  readonly source: string | undefined;
-  readonly type: string | undefined;
-  readonly range: ActivityRange;
-}) {
+export function activityQuery(query: QueryText<"get /activity">) {
   return queryOptions({
     queryKey: ["activity", query],
-    queryFn: ({ signal }) => request("get /activity", { query: { ...query }, signal }),
+    queryFn: ({ signal }) => request("get /activity", { query, signal }),
     refetchInterval: ACTIVITY_EVERY,
   });
 }

@@ -1,4 +1,11 @@
-import type { AnswerOf, BodyOf, OperationName, ParameterOf, QueryOf } from "@millrace/api-contract";
+import type {
+  AnswerOf,
+  BodyOf,
+  EventDetail,
+  OperationName,
+  ParameterOf,
+  QueryOf,
+} from "@millrace/api-contract";
 
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -34,7 +41,6 @@ export async function request<Name extends OperationName>(
   options: Options<Name>,
 ): Promise<AnswerOf<Name>> {
   const response = await send(name, options);
-  learnServerTime(response.headers.get("date"));
   if (response.status === 204) return undefined as AnswerOf<Name>;
   const answer = await readJson(response);
   if (response.ok && answer !== undefined) return answer as AnswerOf<Name>;
@@ -47,7 +53,6 @@ export async function requestBytes<Name extends OperationName>(
   options: Options<Name>,
 ): Promise<Uint8Array> {
   const response = await send(name, options);
-  learnServerTime(response.headers.get("date"));
   if (!response.ok) throw errorOf(response, await readJson(response));
   return new Uint8Array(await response.arrayBuffer());
 }
@@ -71,7 +76,7 @@ async function send(
   const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
   const limits = [signal, timeout].filter((limit) => limit !== undefined);
   try {
-    return await fetch(urlOf(name, { params, query }), {
+    const response = await fetch(urlOf(name, { params, query }), {
       method: method.toUpperCase(),
       headers: {
         accept: "application/json",
@@ -80,6 +85,8 @@ async function send(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(limits.length === 0 ? {} : { signal: AbortSignal.any(limits) }),
     });
+    learnServerTime(response.headers.get("date"));
+    return response;
   } catch (error) {
     if (signal?.aborted === true) throw error;
     throw new ApiError(
@@ -106,13 +113,13 @@ export function urlOf(name: string, { params, query }: Address): string {
   return `/api${named}${search}`;
 }
 
-async function readJson(response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch {
-    return undefined;
-  }
-}
+export const bodyHref = (
+  { source, event_id }: Pick<EventDetail, "source" | "event_id">,
+  query: QueryText<"get /events/:source/:eventId/body">,
+): string =>
+  urlOf("get /events/:source/:eventId/body", { params: { source, eventId: event_id }, query });
+
+const readJson = (response: Response): Promise<unknown> => response.json().catch(() => undefined);
 
 /** The answer of a proxy, or of another build. */
 export function malformedAnswer(what: string): ApiError {

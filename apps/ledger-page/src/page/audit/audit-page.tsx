@@ -33,7 +33,7 @@ export function AuditPage() {
         />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
-      {data !== undefined && data.entries.length === 0 && (
+      {data?.entries.length === 0 && (
         <div className="empty">
           <h2>No entries yet</h2>
           <p>
@@ -42,11 +42,7 @@ export function AuditPage() {
           </p>
         </div>
       )}
-      {data !== undefined && data.entries.length > 0 && (
-        <div className="scroll">
-          <DataTable caption="Audit" columns={columns} rows={data.entries} keyOf={({ id }) => id} />
-        </div>
-      )}
+      <DataTable caption="Audit" columns={columns} rows={data?.entries} keyOf={({ id }) => id} />
       <Pager
         steps={{
           Newest: cursor !== undefined && (() => change("cursor", "")),

@@ -66,17 +66,13 @@ export function ErrorsPage() {
           <p>Errors of handlers are gathered here, with the events that they failed.</p>
         </div>
       )}
-      {data !== undefined && data.errors.length > 0 && (
-        <div className="scroll">
-          <DataTable
-            caption="Errors, last seen first"
-            columns={columnsOf(asked.source)}
-            rows={data.errors}
-            keyOf={({ fingerprint }) => fingerprint}
-            classOf={({ failed }) => (failed > 0 ? "failed" : "")}
-          />
-        </div>
-      )}
+      <DataTable
+        caption="Errors, last seen first"
+        columns={columnsOf(asked.source)}
+        rows={data?.errors}
+        keyOf={({ fingerprint }) => fingerprint}
+        classOf={({ failed }) => (failed > 0 ? "failed" : "")}
+      />
       {data !== undefined && data.total > PAGE && (
         <Pager
           steps={{

@@ -11,20 +11,11 @@ export function joinParts(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Browsers lay out many short lines faster than a long one. */
-const LINE_LENGTH_MAX = 4_096;
+const PIECES = /.{1,4096}/gs;
 
 export function linesOf(text: string, isSmall: boolean): readonly string[] {
   const lines = text.split("\n");
-  return isSmall ? lines : lines.flatMap((line) => cut(line));
-}
-
-function cut(line: string): readonly string[] {
-  if (line.length <= LINE_LENGTH_MAX) return [line];
-  const pieces = [];
-  for (let at = 0; at < line.length; at += LINE_LENGTH_MAX) {
-    pieces.push(line.slice(at, at + LINE_LENGTH_MAX));
-  }
-  return pieces;
+  return isSmall ? lines : lines.flatMap((line) => line.match(PIECES) ?? line);
 }
 
 export interface Match {

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
-import { urlOf } from "../api/request.ts";
+import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
@@ -56,7 +56,7 @@ export function Conflicts({ event }: { event: EventDetail }) {
             <Time at={conflict.last_seen_at} />
             {conflict.kept ? (
               <>
-                <a href={bodyHref(event, conflict.body_hash)}>Download body</a>
+                <a href={bodyHref(event, { body_hash: conflict.body_hash })}>Download body</a>
                 {mayRun && <button onClick={() => setRun(conflict.body_hash)}>Run it…</button>}
               </>
             ) : (
@@ -76,12 +76,6 @@ export function Conflicts({ event }: { event: EventDetail }) {
     </section>
   );
 }
-
-const bodyHref = ({ source, event_id }: EventDetail, bodyHash: string): string =>
-  urlOf("get /events/:source/:eventId/body", {
-    params: { source, eventId: event_id },
-    query: { body_hash: bodyHash },
-  });
 
 export function EventAudit({ event: { source, event_id } }: { event: EventDetail }) {
   const { data, error } = useQuery(auditQuery({ source, event_id, limit: "20" }));

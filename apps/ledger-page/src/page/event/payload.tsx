@@ -2,7 +2,7 @@ import type { EventDetail } from "@millrace/api-contract";
 import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { BODY_PART, bodyQuery } from "../api/queries.ts";
-import { urlOf } from "../api/request.ts";
+import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
@@ -72,7 +72,11 @@ function Body({ event }: { event: EventDetail }) {
         {isWhole && text !== undefined && (
           <CopyButton text={formatted === undefined ? text : lines.join("\n")} what="the payload" />
         )}
-        <a className="button" href={downloadOf(event)} download>
+        <a
+          className="button"
+          href={bodyHref(event, { generation: String(event.generation) })}
+          download
+        >
           Download
         </a>
       </div>
@@ -133,9 +137,3 @@ const AS_RECEIVED = {
 } as const;
 
 const tokensOf = (json: readonly JsonLine[]) => json.map((line) => line.tokens);
-
-const downloadOf = ({ source, event_id, generation }: EventDetail): string =>
-  urlOf("get /events/:source/:eventId/body", {
-    params: { source, eventId: event_id },
-    query: { generation: String(generation) },
-  });

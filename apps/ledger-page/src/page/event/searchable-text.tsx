@@ -91,17 +91,10 @@ interface TextLineProps {
 
 /** Tokens have their color, unless the line has a match. */
 const TextLine = memo(function TextLine({ text, tokens, matches, length, current }: TextLineProps) {
-  if (matches !== undefined) {
-    return (
-      <div>
-        {marked(text, { matches, length, current })}
-        {"\n"}
-      </div>
-    );
-  }
+  const colored = tokens === undefined ? text : coloured(text, tokens);
   return (
     <div>
-      {tokens === undefined ? text : coloured(text, tokens)}
+      {matches === undefined ? colored : marked(text, { matches, length, current })}
       {"\n"}
     </div>
   );
@@ -120,14 +113,13 @@ function coloured(text: string, tokens: readonly Token[]): ReactNode {
   );
 }
 
-function marked(
-  text: string,
-  {
-    matches,
-    length,
-    current,
-  }: { matches: readonly Match[]; length: number; current: Match | undefined },
-): ReactNode {
+interface Marks {
+  readonly matches: readonly Match[];
+  readonly length: number;
+  readonly current: Match | undefined;
+}
+
+function marked(text: string, { matches, length, current }: Marks): ReactNode {
   let from = 0;
   const pieces = matches.flatMap((match) => {
     const before = text.slice(from, match.at);

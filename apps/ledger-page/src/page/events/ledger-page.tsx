@@ -66,7 +66,7 @@ export function LedgerPage() {
         <PanelBoundary>
           {page.data !== undefined && <QueuedEvents queued={queued} />}
           {rows.length > 0 ? (
-            <div className="scroll" {...hold.handlers}>
+            <div {...hold.handlers}>
               <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
             </div>
           ) : (

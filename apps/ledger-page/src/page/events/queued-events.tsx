@@ -43,13 +43,13 @@ export function QueuedEvents({ queued }: { queued: QueuedPage | null }) {
   }
   if (queued.events.length === 0) return null;
   return (
-    <div className="scroll">
+    <div>
       <p className="quiet">{formatCount(queued.count)} wait on their queues</p>
       <DataTable
         caption="Queued events, newest first"
         className="events"
         columns={COLUMNS}
-        rows={[...queued.events]}
+        rows={queued.events}
         keyOf={({ source, job_id }) => JSON.stringify([source, job_id])}
       />
     </div>

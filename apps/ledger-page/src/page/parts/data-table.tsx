@@ -11,43 +11,46 @@ interface Props<Row> {
   readonly caption: string;
   readonly className?: string;
   readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
+  readonly rows: readonly Row[] | undefined;
   readonly keyOf: (row: Row) => string;
   readonly classOf?: (row: Row) => string;
 }
 
-/** The roles are explicit: as a card, in a narrow window, a row has no role of its own. */
+/** Nothing without rows. Its roles are explicit: a card of a narrow window has none of its own. */
 export function DataTable<Row>(props: Props<Row>) {
-  const { caption, className = "", columns, rows, keyOf, classOf } = props;
+  const { caption, className = "", columns, rows = [], keyOf, classOf } = props;
+  if (rows.length === 0) return null;
   return (
-    <table className={`data ${className}`} role="table">
-      <caption className="hidden">{caption}</caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          {columns.map(({ id, header }) => (
-            <th key={id} role="columnheader" scope="col" className={id}>
-              {header}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody role="rowgroup">
-        {rows.map((row) => (
-          <tr key={keyOf(row)} role="row" className={classOf?.(row)}>
-            {columns.map(({ id, header, cell }) => (
-              <td
-                key={id}
-                role="cell"
-                className={id}
-                data-label={typeof header === "string" ? header : undefined}
-              >
-                {cell(row)}
-              </td>
+    <div className="scroll">
+      <table className={`data ${className}`} role="table">
+        <caption className="hidden">{caption}</caption>
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(({ id, header }) => (
+              <th key={id} role="columnheader" scope="col" className={id}>
+                {header}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={keyOf(row)} role="row" className={classOf?.(row)}>
+              {columns.map(({ id, header, cell }) => (
+                <td
+                  key={id}
+                  role="cell"
+                  className={id}
+                  data-label={typeof header === "string" ? header : undefined}
+                >
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

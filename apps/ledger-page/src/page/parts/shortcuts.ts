@@ -1,25 +1,19 @@
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState } from "react";
 
 const STORED = "millrace.shortcuts";
-const listeners = new Set<() => void>();
 
 /** Kept in this browser. Speech input can need them off. */
 export function useShortcutsOn(): readonly [on: boolean, turn: (on: boolean) => void] {
-  return [useSyncExternalStore(subscribe, areOn), turnShortcuts];
-}
-
-function turnShortcuts(on: boolean): void {
-  if (on) localStorage.removeItem(STORED);
-  else localStorage.setItem(STORED, "off");
-  for (const listener of listeners) listener();
+  const [on, setOn] = useState(areOn);
+  const turn = (to: boolean) => {
+    if (to) localStorage.removeItem(STORED);
+    else localStorage.setItem(STORED, "off");
+    setOn(to);
+  };
+  return [on, turn];
 }
 
 const areOn = (): boolean => localStorage.getItem(STORED) !== "off";
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
-}
 
 export type Shortcuts = Readonly<Record<string, () => void>>;
 

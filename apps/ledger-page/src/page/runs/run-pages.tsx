@@ -159,17 +159,13 @@ export function RunsPage() {
           <p>Retry or replay many events in the ledger to start one.</p>
         </div>
       )}
-      {data !== undefined && data.runs.length > 0 && (
-        <div className="scroll">
-          <DataTable
-            caption="Runs, newest first"
-            columns={COLUMNS}
-            rows={data.runs}
-            keyOf={({ id }) => String(id)}
-            classOf={({ state }) => (state === "failed" ? "failed" : "")}
-          />
-        </div>
-      )}
+      <DataTable
+        caption="Runs, newest first"
+        columns={COLUMNS}
+        rows={data?.runs}
+        keyOf={({ id }) => String(id)}
+        classOf={({ state }) => (state === "failed" ? "failed" : "")}
+      />
     </section>
   );
 }

@@ -27,7 +27,7 @@ export function SignIn() {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    signIn.mutate({ user: textOf(form, "user"), password: textOf(form, "password") });
+    signIn.mutate(Object.fromEntries(form) as BodyOf<"post /session">);
   };
   return (
     <main className="sign-in">
@@ -49,9 +49,4 @@ export function SignIn() {
       </form>
     </main>
   );
-}
-
-function textOf(form: FormData, name: string): string {
-  const value = form.get(name);
-  return typeof value === "string" ? value : "";
 }
