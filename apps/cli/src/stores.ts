@@ -54,11 +54,7 @@ export async function withPool<Result>(
   work: (pool: Pool) => Promise<Result>,
 ): Promise<Result> {
   const pool = createPool(options);
-  try {
-    return await work(pool);
-  } finally {
-    await pool.end();
-  }
+  return await withOpen({ close: () => pool.end() }, () => work(pool));
 }
 
 export async function withLedger<Result>(

@@ -54,18 +54,8 @@ Examples:
   $ millrace give-up --source stripe --type invoice.paid --dry-run
   $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
 
-const VERBS: readonly {
-  readonly verb: BulkVerb;
-  readonly description: string;
-  readonly statuses: readonly EventStatus[];
-  readonly help: string;
-}[] = [
-  {
-    verb: "retry",
-    description: "run failed events again",
-    statuses: ["failed"],
-    help: RETRY_HELP,
-  },
+const VERBS = [
+  { verb: "retry", description: "run failed events again", statuses: ["failed"], help: RETRY_HELP },
   {
     verb: "replay",
     description: "run completed or failed events again, as a new generation",
@@ -78,7 +68,7 @@ const VERBS: readonly {
     statuses: ["pending"],
     help: GIVE_UP_HELP,
   },
-];
+] as const;
 
 export function addCommands(program: Command, context: CliContext): void {
   for (const { verb, description, statuses, help } of VERBS) {

@@ -152,15 +152,8 @@ async function ingressUrl(
   settings: Settings,
 ): Promise<URL> {
   const path = `/webhooks/${source}`;
-  if (asked !== undefined) return withPath(asked, path);
-  const run = await readRun(settings.dataDir);
-  return withPath(
-    run?.ingress_url ?? `http://127.0.0.1:${settings.environment.INGRESS_PORT}`,
-    path,
-  );
-}
-
-function withPath(text: string, path: string): URL {
+  const running = asked ?? (await readRun(settings.dataDir))?.ingress_url;
+  const text = running ?? `http://127.0.0.1:${settings.environment.INGRESS_PORT}`;
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
     throw new MillraceError(
       "invalid_request",

@@ -21,7 +21,8 @@ export function writeLine(
   line: string,
   plainLevel: "info" | "warn" = "info",
 ): void {
-  const record = parse(line) ?? { level: plainLevel, msg: line };
+  const parsed = line.startsWith("{") ? jsonOf(line) : undefined;
+  const record = (parsed ?? { level: plainLevel, msg: line }) as LogRecord;
   const isShort = to.isTTY === true;
   to.write(`${isShort ? short(name, record) : JSON.stringify({ ...record, process: name })}\n`);
 }
@@ -53,8 +54,3 @@ function brief(value: unknown): string {
 }
 
 type LogRecord = Readonly<Record<string, unknown>>;
-
-function parse(line: string): LogRecord | undefined {
-  if (!line.startsWith("{")) return undefined;
-  return jsonOf(line) as LogRecord | undefined;
-}

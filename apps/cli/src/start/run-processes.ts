@@ -26,23 +26,19 @@ export async function runProcesses(context: CliContext, count: number): Promise<
     supervisor.kill();
     context.exit(130);
   });
+  const unlessGivenUp = async (reached: Promise<void>): Promise<void> => {
+    const error = await Promise.race([reached, supervisor.givenUp(), stop.requested]);
+    if (error !== undefined) throw error;
+  };
   try {
     // By itself, so that what keeps all of them from starting is said once.
     supervisor.add("ingress-1", launch);
-    const first = supervisor.listening();
-    const refused = await Promise.race([first, supervisor.givenUp(), stop.requested]);
-    if (refused !== undefined) throw refused;
+    await unlessGivenUp(supervisor.listening());
     for (let number = 2; number <= count; number += 1) supervisor.add(`ingress-${number}`, launch);
-    const ready = await Promise.race([
-      supervisor.listening(),
-      supervisor.givenUp(),
-      stop.requested,
-    ]);
-    if (ready !== undefined) throw ready;
+    await unlessGivenUp(supervisor.listening());
     const [{ port } = { port: 0 }] = supervisor.processes();
     notifyParent({ kind: "listening", role: "ingress", port });
-    const givenUp = await Promise.race([supervisor.givenUp(), stop.requested]);
-    if (givenUp !== undefined) throw givenUp;
+    await unlessGivenUp(stop.requested);
   } finally {
     await supervisor.stop(config.ingress.shutdownTimeoutMs + GRACE_MS);
     stop.dispose();

@@ -1,3 +1,5 @@
+import { jsonOf } from "@millrace/core";
+
 /** The bodies that a proxy or a parser may have turned into this one, and how they differ. */
 export function* earlierBodies(
   body: Uint8Array,
@@ -21,12 +23,8 @@ const earlierTexts = (text: string): readonly Earlier[] => [
 
 /** As the languages of senders write JSON. */
 function earlierJson(text: string): readonly Earlier[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\ufeff/, ""));
-  } catch {
-    return [];
-  }
+  const value = jsonOf(text.replace(/^\ufeff/, ""));
+  if (value === undefined) return [];
   // A line feed within a text is escaped, so each of these stands between values.
   const lines = JSON.stringify(value, null, 1);
   const oneLine = lines.replaceAll(/,\n */g, ", ").replaceAll(/\n */g, "");
