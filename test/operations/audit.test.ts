@@ -62,13 +62,15 @@ onOneBackend("the audit", (prepare) => {
 
   test("has pauses and resumes, and those of no source", async () => {
     const { queues } = stores.queues;
-    await operator().pause("patient");
+    await operator().setPaused("patient", true);
     expect(await queues.get("patient")?.isPaused()).toBe(true);
     expect(await last()).toMatchObject({ action: "pause", source: "patient", event_id: null });
-    await operator().resume("patient");
+    await operator().setPaused("patient", false);
     expect(await queues.get("patient")?.isPaused()).toBe(false);
     expect(await last()).toMatchObject({ action: "resume", result: { paused: false } });
-    await expect(operator().pause("stranger")).rejects.toMatchObject({ code: "unknown_source" });
+    await expect(operator().setPaused("stranger", true)).rejects.toMatchObject({
+      code: "unknown_source",
+    });
     expect(await last()).toMatchObject({ source: "stranger", result: { error: "unknown_source" } });
   });
 
@@ -91,7 +93,7 @@ onOneBackend("the audit", (prepare) => {
       acts.replayEvent(key("evt_first_1")),
       acts.startRun("retry", { filter: { q: "evt_first" } }),
       acts.changeRun(1, { rate: 5 }),
-      ...[acts.pause("acme"), acts.resume("acme")],
+      ...[acts.setPaused("acme", true), acts.setPaused("acme", false)],
     ]) {
       await expect(act).rejects.toThrow("no audit");
     }

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { MillraceError } from "@millrace/core";
+import { isLoopback, MillraceError } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import {
@@ -17,8 +17,12 @@ import { answerErrors } from "./api/answer-error.ts";
 import { createApi, createOpenRoutes } from "./api/create-api.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
-import { checkOptions, isLocal, type DashboardOptions } from "./dashboard-options.ts";
-import { createOverviews, registerMetrics, type Overviews } from "./overviews.ts";
+import {
+  createOverviews,
+  registerMetrics,
+  type CompareOptions,
+  type Overviews,
+} from "./overviews.ts";
 import { createPageRoutes } from "./page-routes.ts";
 import { createAuthenticator, type Authenticator } from "./security/authenticator.ts";
 import {
@@ -28,9 +32,23 @@ import {
   OWN_CSP,
   securityHeaders,
 } from "./security/browser-security.ts";
+import { weaknessOf, type Credentials } from "./security/credentials.ts";
 import { guard, requireToken } from "./security/guard.ts";
 import { createSessionStore } from "./security/session-store.ts";
 import { createSignInRecord } from "./security/sign-in-record.ts";
+
+export interface DashboardOptions {
+  readonly host: string;
+  /** Further names of the dashboard, such as `dash.example.com`. */
+  readonly hosts?: readonly string[];
+  /** The number, addresses or networks of proxies whose `X-Forwarded-For` counts. Default: none. */
+  readonly trustProxy?: number | readonly string[];
+  /** Without credentials only loopback is listened on, and everybody is an operator. */
+  readonly credentials?: Credentials | undefined;
+  readonly compare?: CompareOptions;
+  /** Milliseconds for running requests. Default 5,000. */
+  readonly shutdownTimeoutMs?: number;
+}
 
 interface DashboardDeps {
   readonly ledger: Ledger;
@@ -126,3 +144,27 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
   app.use(answerErrors(deps.onError));
   return app;
 }
+
+/** True when only this machine reaches the dashboard: on loopback, with no name of a proxy. */
+function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "hosts">): boolean {
+  return isLoopback(host) && hosts.length === 0;
+}
+
+/**
+ * @throws `invalid_config` for a secret of fewer than 16 characters, and where other machines reach
+ * the dashboard without credentials.
+ */
+export function checkOptions(options: DashboardOptions): void {
+  const { host, hosts = [], credentials } = options;
+  const isEmpty = !credentials?.accounts.length && !credentials?.tokens.length;
+  const weakness = credentials && weaknessOf(credentials);
+  const problem = isEmpty && !isLocal(options) ? NO_CREDENTIALS : weakness;
+  if (problem === undefined) return;
+  const name = isLoopback(host) ? `as "${hosts.join(", ")}" (DASHBOARD_HOSTS)` : `on "${host}"`;
+  const where = isLocal(options) ? "" : ` ${name}`;
+  throw new MillraceError("invalid_config", `Cannot open the dashboard${where}: ${problem}`);
+}
+
+const NO_CREDENTIALS =
+  "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKENS, so anyone " +
+  "could retry events there";

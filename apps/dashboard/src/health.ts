@@ -56,78 +56,52 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
   const compare = cached(COMPARISON_TTL, comparison);
 
   return async () => {
-    const [
-      failing,
-      queue,
-      postgres,
-      leader,
-      open,
-      refusals,
-      senders,
-      identity,
-      lastRead,
-      compared,
-    ] = await Promise.all([
-      settle(readFailing()),
-      settle(pingQueue()),
-      settle(pingLedger()),
-      settle(findLeader()),
-      settle(findOpen()),
-      settle(findRefusals()),
-      settle(readSenders()),
-      settle(readIdentity()),
-      settle(readQueues()),
-      settle(within(compare)),
-    ]);
+    const [queue, open, senders] = [pingQueue(), findOpen(), readSenders()];
     // A reading from before the queue went away is no longer true.
-    const read = queue.reason === undefined ? lastRead : queue;
+    const read = Promise.all([queue, readQueues()]).then(([, value]) => value);
     const sources = [...queues.queues.keys()];
     const onRedis = queues.backend === "redis";
     return {
       checked_at: new Date().toISOString(),
-      items: [
-        judge("failing", "Failed share not known", failing, ({ text, fix }) =>
+      items: await Promise.all([
+        judge("failing", "Failed share not known", readFailing(), ({ text, fix }) =>
           fix === undefined ? ["ok", text] : ["bad", text, fix],
         ),
         judge("errors", "Open errors not known", open, openErrors),
         ...(onRedis ? [answers("redis", "Redis", queue)] : []),
-        answers("postgres", "Postgres", postgres),
+        answers("postgres", "Postgres", pingLedger()),
         ...(onRedis ? [eventStore(queue, read)] : []),
-        judge("leader", "Leader not known", leader, leads),
-        judge("disagreements", "Ledger and queues not compared yet", compared, disagreements),
+        judge("leader", "Leader not known", findLeader(), leads),
+        judge(
+          "disagreements",
+          "Ledger and queues not compared yet",
+          within(compare),
+          disagreements,
+        ),
         judge("oldest_waiting", "Oldest waiting event not known", read, (value) =>
           oldestWaiting(value, sources),
         ),
         judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
         judge("open_runs", "Open bulk runs not known", open, openRuns),
-        judge("refused", "Refused deliveries not known", refusals, refused),
+        judge("refused", "Refused deliveries not known", findRefusals(), refused),
         judge("signatures", "Signatures not known", senders, ({ signatures }) =>
           verdictOf(signatures),
         ),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
         judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),
-        ...(onRedis ? [judge("signing", "Signing not known", identity, signing)] : []),
-      ],
-      open_errors: open.value?.errors ?? null,
+        ...(onRedis ? [judge("signing", "Signing not known", readIdentity(), signing)] : []),
+      ]),
+      open_errors: await open.then(
+        ({ errors }) => errors,
+        () => null,
+      ),
     };
   };
 }
 
 class Late extends Error {
   override readonly message = `No answer within ${PART_MS} ms.`;
-}
-
-type Settled<T> =
-  | { readonly value: T; readonly reason?: undefined }
-  | { readonly reason: string; readonly isReadOnly: boolean; readonly value?: undefined };
-
-async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
-  try {
-    return { value: await promise };
-  } catch (error) {
-    return { reason: reasonOf(error), isReadOnly: hasCode(error, "database_read_only") };
-  }
 }
 
 /** Only our own messages reach the page; another one may name an address or a user. */
@@ -145,31 +119,36 @@ const item = (id: HealthItem["id"], [level, text, detail]: Verdict): HealthItem 
   detail: detail ?? null,
 });
 
-function judge<T>(
+async function judge<T>(
   id: HealthItem["id"],
   unknown: string,
-  read: Settled<T>,
+  reading: Promise<T>,
   verdictOn: (value: T) => Verdict,
-): HealthItem {
-  return item(
-    id,
-    read.reason === undefined ? verdictOn(read.value) : ["unknown", unknown, read.reason],
-  );
+): Promise<HealthItem> {
+  const failed = (error: unknown): Verdict => ["unknown", unknown, reasonOf(error)];
+  return item(id, await reading.then(verdictOn, failed));
 }
 
-function answers(id: "redis" | "postgres", name: string, ping: Settled<void>): HealthItem {
-  if (ping.reason === undefined) return item(id, ["ok", `${name} answers`]);
-  const text = ping.isReadOnly ? `${name} takes no writes` : `${name} does not answer`;
-  return item(id, ["bad", text, ping.reason]);
+async function answers(id: "redis" | "postgres", name: string, ping: Promise<void>) {
+  try {
+    await ping;
+    return item(id, ["ok", `${name} answers`]);
+  } catch (error) {
+    const isReadOnly = hasCode(error, "database_read_only");
+    const text = isReadOnly ? `${name} takes no writes` : `${name} does not answer`;
+    return item(id, ["bad", text, reasonOf(error)]);
+  }
 }
 
 /** Each ingress decides for itself; while Redis is away none of them has a choice. */
-function eventStore(queue: Settled<void>, read: Settled<QueueValue>): HealthItem {
+async function eventStore(queue: Promise<void>, read: Promise<QueueValue>) {
   const id = "event_store";
-  if (queue.reason !== undefined) {
+  try {
+    await queue;
+  } catch {
     return item(id, ["warn", "New events go to the ledger, not to Redis"]);
   }
-  return judge(id, "Event store not known", read, ({ pressure: { risk } }) =>
+  return await judge(id, "Event store not known", read, ({ pressure: { risk } }) =>
     risk === undefined
       ? ["ok", "Redis takes new events"]
       : ["warn", "Redis may lose events that it confirms", risk],

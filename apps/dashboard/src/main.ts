@@ -9,8 +9,7 @@ import {
   notifyParent,
   refuseExampleSecrets,
 } from "@millrace/service";
-import { createDashboard } from "./create-dashboard.ts";
-import { checkOptions, type DashboardOptions } from "./dashboard-options.ts";
+import { checkOptions, createDashboard, type DashboardOptions } from "./create-dashboard.ts";
 import { credentialsOf, listOf } from "./security/credentials.ts";
 
 /**

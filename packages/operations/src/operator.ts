@@ -72,7 +72,6 @@ export function createOperator(deps: Deps, actor: Actor) {
     startRun: (verb: BulkVerb, options: BulkRunOptions) =>
       startBulkRun({ ...deps, actor }, verb, options),
     changeRun: (id: number, change: BulkRunChange) => changeBulkRun(audit, id, change),
-    pause: (source: string) => setPaused(source, true),
-    resume: (source: string) => setPaused(source, false),
+    setPaused,
   };
 }

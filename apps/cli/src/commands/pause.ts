@@ -62,7 +62,7 @@ async function runPause(
   }
   await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
-      await operator[verb](source);
+      await operator.setPaused(source, verb === "pause");
       context.stdout.write(`${verb}d ${source}\n`);
     }
   });

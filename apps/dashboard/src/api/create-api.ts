@@ -129,14 +129,13 @@ function addWrites(router: Router, deps: Deps): void {
     const { state, rate } = call.body;
     return { run: await operatorFor(call).changeRun(runId(call.params), { state, rate }) };
   });
-  serve(router, "post /sources/:source/pause", async (call) => {
-    await operatorFor(call).pause(call.params.source);
-    return { ...call.params, paused: true };
-  });
-  serve(router, "post /sources/:source/resume", async (call) => {
-    await operatorFor(call).resume(call.params.source);
-    return { ...call.params, paused: false };
-  });
+  for (const verb of ["pause", "resume"] as const) {
+    serve(router, `post /sources/:source/${verb}`, async (call) => {
+      const paused = verb === "pause";
+      await operatorFor(call).setPaused(call.params.source, paused);
+      return { ...call.params, paused };
+    });
+  }
   serve(router, "post /sessions/:id/end", async (call) => {
     const { id } = call.params;
     await endSession({ ledger, actor: actorOf(call) }, id);
