@@ -9,6 +9,13 @@ export const VERB_WORDS = {
   give_up: { verb: "give up", done: "given up", field: "given_up" },
 } as const satisfies Record<BulkVerb, unknown>;
 
+/** The filter that each verb adds: only such events are retried or given up. */
+export const VERB_STATUS = {
+  retry: { status: "failed" },
+  replay: {},
+  give_up: { status: "pending" },
+} as const satisfies Record<BulkVerb, unknown>;
+
 export const REASON_WORDS = {
   not_failed: "already completed, or queued again",
   not_settled: "pending: running or about to run",

@@ -5,7 +5,7 @@ import {
   type BulkRun,
   type BulkVerb,
 } from "@millrace/api-contract";
-import { VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
+import { VERB_STATUS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { areStorable, MillraceError, type EventStatus } from "@millrace/core";
 import type { Actor, BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import { underAudit } from "./audit.ts";
@@ -81,8 +81,7 @@ export async function countBulk(
   checkFilter(deps, verb, options);
   const { ledger, queues } = deps;
   const { limit = Infinity } = options;
-  const only = STATUSES[verb];
-  const filter = only === undefined ? options.filter : { ...options.filter, status: only };
+  const filter = { ...options.filter, ...VERB_STATUS[verb] };
   const groups = await ledger.reads.countEvents(filter, COUNT_MAX);
   const skipped: Partial<Record<SkipReason, number>> = {};
   let found = 0;
@@ -99,11 +98,6 @@ export async function countBulk(
     skipped: limit < found ? {} : skipped,
   };
 }
-
-const STATUSES: Readonly<Partial<Record<BulkVerb, EventStatus>>> = {
-  retry: "failed",
-  give_up: "pending",
-};
 
 /** Giving up needs no worker, and so no configured source. */
 function skipOf(

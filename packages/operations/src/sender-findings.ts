@@ -1,4 +1,4 @@
-import type { Ledger, LedgerIdentity, Refusals } from "@millrace/ledger";
+import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { jobCounts } from "./stats.ts";
 
@@ -65,22 +65,12 @@ export async function findSenders({ ledger: { reads }, queues }: Deps) {
   const isWaiting = (source: string) => (jobs?.get(source)?.waiting ?? 0) > 0;
   const failing = unsigned.filter(({ source }) => source !== undefined && !isWaiting(source));
   return {
-    signatures: signatures(failing),
+    signatures: signatures(
+      failing.map(({ source, code, deliveries }) => `${source} (${deliveries} ${code})`),
+    ),
     ids: sharedIds(shared),
     copies: copies(copied),
     sizes: sizes(limited),
-  };
-}
-
-/** Every delivery is refused for a wrong secret, a clock, or what a proxy rewrites. */
-function signatures(refusals: readonly Refusals[]): SenderFinding {
-  if (refusals.length === 0) return { text: "No source refuses all signatures" };
-  const reasons = refusals.map(
-    ({ source, code, deliveries }) => `${source} (${deliveries} ${code})`,
-  );
-  return {
-    text: `All of the last ${REFUSED_MIN} deliveries or more were refused: ${reasons.join(", ")}`,
-    fix: "Save one of its requests, and `millrace verify` says what is wrong with it",
   };
 }
 
@@ -88,6 +78,13 @@ const finding = (none: string, some: string, fix: string) => {
   return (sources: readonly string[]): SenderFinding =>
     sources.length === 0 ? { text: none } : { text: `${some}: ${sources.join(", ")}`, fix };
 };
+
+/** Every delivery is refused for a wrong secret, a clock, or what a proxy rewrites. */
+const signatures = finding(
+  "No source refuses all signatures",
+  `All of the last ${REFUSED_MIN} deliveries or more were refused`,
+  "Save one of its requests, and `millrace verify` says what is wrong with it",
+);
 
 /** An ID that is a time or a status is no ID. */
 const sharedIds = finding(

@@ -1,10 +1,5 @@
-import {
-  failpoint,
-  MillraceError,
-  type EnvelopedEvent,
-  type EventKey,
-  type EventStatus,
-} from "@millrace/core";
+import { VERB_STATUS } from "@millrace/api-contract/run-text";
+import { failpoint, MillraceError, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
 import type { OpenBulkRun } from "./bulk-runs.ts";
@@ -94,11 +89,8 @@ interface Locked {
 
 async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number) {
   const filter = { ...run.filter, cursor: run.cursor ?? undefined };
-  const status = STATUSES[run.verb];
-  const query = listQuery(
-    { ...filter, ...(status === undefined ? {} : { status }), snapshotOfRun: run.id },
-    limit + 1,
-  );
+  const narrowed = { ...filter, ...VERB_STATUS[run.verb], snapshotOfRun: run.id };
+  const query = listQuery(narrowed, limit + 1);
   const { rows } = await client.query<ListedRow>(query);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
@@ -110,11 +102,6 @@ async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number
     more: rows.length > limit,
   };
 }
-
-const STATUSES: Readonly<Partial<Record<OpenBulkRun["verb"], EventStatus>>> = {
-  retry: "failed",
-  give_up: "pending",
-};
 
 async function addMembers(
   client: pg.PoolClient,

@@ -121,30 +121,14 @@ async function deleteKeys(
   return deleted;
 }
 
-export interface PlannedPartition {
-  readonly day: string;
-  readonly ageDays: number;
-  readonly bytes: number;
-  readonly events: number;
-  readonly toMove: number;
-  readonly archive: string | undefined;
-}
-
-export interface RetentionPlan {
-  readonly partitions: readonly PlannedPartition[];
-  readonly keysToDelete: number;
-  readonly oldestDay: string | undefined;
-}
+export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
 
 /** @throws `archive_failed`, `database_unavailable` */
-export async function planRetention(
-  deps: Pick<RetentionDeps, "ledger">,
-  policy: RetentionPolicy,
-): Promise<RetentionPlan> {
+export async function planRetention(deps: Pick<RetentionDeps, "ledger">, policy: RetentionPolicy) {
   if (policy.archiveDir !== undefined) await checkArchiveDir(policy.archiveDir);
   const all = await deps.ledger.partitions();
   const isDue = ({ ageDays }: BodyPartition) => ageDays > policy.bodiesDays;
-  const partitions: PlannedPartition[] = [];
+  const partitions = [];
   for (const partition of all.filter(isDue)) {
     partitions.push(await planPartition(deps, partition, policy));
   }
@@ -159,7 +143,7 @@ async function planPartition(
   { ledger }: Pick<RetentionDeps, "ledger">,
   partition: BodyPartition,
   { archiveDir }: RetentionPolicy,
-): Promise<PlannedPartition> {
+) {
   const { day, ageDays, bytes } = partition;
   const archive = archiveDir === undefined ? undefined : archivePath(archiveDir, partition);
   const events = await ledger.countEventsOf(partition);

@@ -1,5 +1,5 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
-import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
+import { REASON_WORDS, timeText, VERB_STATUS, VERB_WORDS } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { serverNowMs } from "../api/request.ts";
@@ -57,7 +57,7 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       onClose={onClose}
     >
       <p>{MEANING[verb]}</p>
-      <FilterWords filter={{ ...filter, ...STATUS[verb] }} />
+      <FilterWords filter={{ ...filter, ...VERB_STATUS[verb] }} />
       <div role="status" className="dry-run">
         {dryRun.isPending && "Counting…"}
         {data !== undefined && (
@@ -123,7 +123,6 @@ const TITLE = {
   replay: "Replay events",
   give_up: "Give up pending events",
 } as const;
-const STATUS = { retry: { status: "failed" }, replay: {}, give_up: { status: "pending" } } as const;
 const MEANING = {
   retry: "Every failed event that matches the filter runs again with the full number of attempts.",
   replay:
