@@ -89,3 +89,42 @@ export function readPoolName(text: string): { name: string; connectionsMax: numb
   if (name === undefined || max === undefined) return undefined;
   return { name, connectionsMax: Number(max) };
 }
+
+export interface DatabaseName {
+  /** The cluster's system identifier; empty where this login or server does not show it. */
+  readonly systemId: string;
+  readonly oid: string;
+}
+
+export function isSameDatabase(one: DatabaseName, other: DatabaseName): boolean {
+  const isSameServer =
+    [one.systemId, other.systemId].includes("") || one.systemId === other.systemId;
+  return isSameServer && one.oid === other.oid;
+}
+
+export interface LedgerName extends DatabaseName {
+  /** A UUID that a copy of the database shares until `millrace adopt`. */
+  readonly ledger: string;
+  /** When Postgres started, a whole number: two copies of one folder have two times. */
+  readonly startedAtMs: number;
+}
+
+/** Settings that the driver, our arrays and the pool's sessions need, whatever a login has. */
+const PINNED = {
+  datestyle: "ISO",
+  extra_float_digits: "1",
+  array_nulls: "on",
+  exit_on_error: "off",
+  statement_timeout: "0",
+  idle_session_timeout: "0",
+};
+
+/** For the startup packet of a connection. A RESET ALL goes back to it. */
+export const PINNED_OPTIONS = Object.entries(PINNED)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(" ");
+
+/** For the begin of a transaction behind a pooler, which takes no such packet. */
+export const PINNED_LOCALLY = Object.entries(PINNED).map(
+  ([name, value]) => `SET LOCAL ${name} = ${value}`,
+);

@@ -12,7 +12,6 @@
  *   settings.ts has the sentences that an editor shows.
  * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
  */
-export { PINNED_LOCALLY, PINNED_OPTIONS } from "./postgres-settings.ts";
 export * from "./claim.ts";
 export { identifyError } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";
@@ -21,7 +20,6 @@ export * from "./connection-urls.ts";
 export { createBatcher, type Batcher } from "./batcher.ts";
 export { AwaitedCalls, notAwaited } from "./awaited-calls.ts";
 export * from "./config-schema.ts";
-export { isSameDatabase, type DatabaseName, type LedgerName } from "./database-name.ts";
 export { defineConfig, parseConfig, plainWords } from "./define-config.ts";
 export * from "./environment.ts";
 export * from "./error-codes.ts";
@@ -42,6 +40,5 @@ export * from "./source-schema.ts";
 export type * from "./settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
-export * from "./new-event-id.ts";
 export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
 export * from "./payload.ts";

@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from "node:crypto";
 import type { z } from "zod";
 import type { ErrorCode } from "./error-codes.ts";
 
@@ -162,4 +163,9 @@ export interface Provider<DataField extends string = string> {
   sample(request: SampleRequest): string;
   /** The headers that the provider would send with this body, signature among them. */
   sign(request: SignRequest): Record<string, string>;
+}
+
+/** An id as the sender would choose one. */
+export function newEventId({ idPrefix = "evt_" }: Pick<Provider, "idPrefix">): string {
+  return idPrefix === "uuid" ? randomUUID() : `${idPrefix}${randomBytes(12).toString("hex")}`;
 }
