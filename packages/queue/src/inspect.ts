@@ -181,21 +181,11 @@ function toFound(source: string, job: Job, state: string, backend: Trusts): Foun
   };
 }
 
-function stateOf(state: string): FoundJob["state"] {
-  switch (state) {
-    case "active":
-    case "delayed":
-    case "completed":
-    case "failed":
-      return state;
-    case "waiting":
-    case "prioritized":
-    case "paused":
-      return "waiting";
-    default:
-      return "unknown";
-  }
-}
+const SHOWN = ["active", "delayed", "completed", "failed"] as const;
+const WAITING = ["waiting", "prioritized", "paused"];
+
+const stateOf = (state: string): FoundJob["state"] =>
+  SHOWN.find((one) => one === state) ?? (WAITING.includes(state) ? "waiting" : "unknown");
 
 type Unreadable = {
   readonly event: undefined;
@@ -235,13 +225,8 @@ function unreadable(message: string, code: JobProblem["code"] = "invalid_envelop
 
 const OF_ANOTHER_JOB = unreadable("Cannot read job data: it is of another job");
 
-interface IndexedKey {
-  readonly key: EventKey;
-  readonly index: number;
-}
-
-function pagesBySource(keys: readonly EventKey[]): IndexedKey[][] {
-  const bySource = new Map<string, IndexedKey[][]>();
+function pagesBySource(keys: readonly EventKey[]) {
+  const bySource = new Map<string, { key: EventKey; index: number }[][]>();
   keys.forEach((key, index) => {
     const pages = bySource.get(key.source) ?? [];
     bySource.set(key.source, pages);

@@ -1,4 +1,4 @@
-import { asError, MillraceError, settlesWithin } from "@millrace/core";
+import { MillraceError, settlesWithin } from "@millrace/core";
 import { PostgresConnection, Queue, Worker, type PgPool, type PostgresQueueBackend } from "bullmq";
 import type pg from "pg";
 import type { Backend, QueueServer } from "./backend.ts";
@@ -85,7 +85,8 @@ async function createPostgresBackend(
       ),
     add: (queue, jobs, options) => addToPostgres(pool, queue, jobs, options),
     // Data that Postgres refuses (22, 23) or an index cannot hold (54).
-    isPoison: (error) => /^(?:22|23|54)/.test(String(codeOf(error))),
+    isPoison: (error) =>
+      /^(?:22|23|54)/.test(String((error as { code?: unknown } | undefined)?.code)),
     ...createPostgresQueries(pool),
     close: async () => {
       workers.clear();
@@ -93,9 +94,4 @@ async function createPostgresBackend(
       await settlesWithin(pool.end(), CLOSE_TIMEOUT_MS);
     },
   };
-}
-
-function codeOf(error: unknown): unknown {
-  const { code } = asError(error) as Error & { code?: unknown };
-  return code;
 }

@@ -30,19 +30,13 @@ export function createPressureGauge(
 
   async function keepMeasuring(): Promise<void> {
     while (!closing.signal.aborted) {
-      const tookMs = await measureOnce();
+      const began = performance.now();
+      const tookMs = await readOnce().then(
+        () => performance.now() - began,
+        () => 0,
+      );
       await wait(Math.min(Math.max(PAUSE_MS, tookMs * SHARE), PAUSE_MS_MAX), closing.signal);
     }
-  }
-
-  async function measureOnce(): Promise<number> {
-    const began = performance.now();
-    try {
-      await readOnce();
-    } catch {
-      return 0;
-    }
-    return performance.now() - began;
   }
 
   // A queue that cannot be measured keeps what was measured before.

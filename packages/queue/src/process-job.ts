@@ -190,7 +190,7 @@ export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number
   const latest = new Map<string, LazySignal>();
   const active = new Set<LazySignal>();
   let stopping = false;
-  let onIdle: (() => void)[] = [];
+  const onIdle: (() => void)[] = [];
   let lookedMs = performance.now();
   let looking: NodeJS.Timeout | undefined;
 
@@ -210,11 +210,10 @@ export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number
 
   function end(key: string, controller: LazySignal): void {
     active.delete(controller);
-    if (active.size === 0) clearInterval(looking);
     if (latest.get(key) === controller) latest.delete(key);
     if (active.size > 0) return;
-    for (const resolve of onIdle) resolve();
-    onIdle = [];
+    clearInterval(looking);
+    for (const resolve of onIdle.splice(0)) resolve();
   }
 
   function abort(key: string): boolean {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { QueueKeys } from "@millrace/core";
 import { Queue, Worker } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Backend, QueueServer } from "./backend.ts";
 import { createRedisAdd } from "./bullmq-patches/redis-add.ts";
 import { defineFetching } from "./bullmq-patches/redis-script.ts";
@@ -67,7 +66,8 @@ function createRedisBackend(
     unready: () =>
       producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
     ping: async () => {
-      await connected(producer);
+      if (["wait", "connecting", "connect"].includes(producer.status))
+        await once(producer, "ready");
       await producer.ping();
     },
   };
@@ -94,8 +94,4 @@ function createRedisBackend(
       await clients.close();
     },
   };
-}
-
-async function connected(client: Redis): Promise<void> {
-  if (["wait", "connecting", "connect"].includes(client.status)) await once(client, "ready");
 }

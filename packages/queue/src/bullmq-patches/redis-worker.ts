@@ -1,4 +1,4 @@
-import { asError, createBatcher } from "@millrace/core";
+import { asError, createBatcher, jsonOf } from "@millrace/core";
 import type { JobJson, RedisQueueBackend, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { COUNT_COMPLETED, countCompleted } from "./redis-completions.ts";
@@ -226,6 +226,8 @@ function makeReadable(worker: Worker, client: Redis): Worker {
 /** BullMQ's commands whose answer has the next job in it. */
 const FETCHES: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
 
+const isJson = (text: string): boolean => (jsonOf(text) ?? null) !== null;
+const isCount = (text: string): boolean => /^\d{1,15}$/.test(text);
 /** Fields that BullMQ parses or that Redis counts in, with an empty value and a check. */
 const PARSED: ReadonlyMap<string, readonly [nothing: string, isGood: (text: string) => boolean]> =
   new Map([
@@ -254,16 +256,4 @@ function repairFields(fields: string[]): { removed: string[]; replaced: string[]
     }
   }
   return { removed, replaced };
-}
-
-function isJson(text: string): boolean {
-  try {
-    return JSON.parse(text) !== null;
-  } catch {
-    return false;
-  }
-}
-
-function isCount(text: string): boolean {
-  return /^\d{1,15}$/.test(text);
 }
