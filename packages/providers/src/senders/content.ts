@@ -1,5 +1,5 @@
 import { defineProvider } from "../define-provider.ts";
-import { signature } from "../signature/signature.ts";
+import { signature, timedSignature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 
 /**
@@ -24,12 +24,7 @@ export const box = defineProvider({
 /** Events of Mux. `attempts` grows with each delivery. Source: @mux/mux-node's webhooks.mjs. */
 export const mux = defineProvider({
   name: "mux",
-  verify: signature({
-    header: "mux-signature",
-    pairs: { separator: ",", signature: "v1", time: "t" },
-    message: "{ts}.{body}",
-    time: {},
-  }),
+  verify: timedSignature("mux-signature"),
   id: "json:id",
   type: "json:type",
   idIsSigned: true,
@@ -45,11 +40,8 @@ export const mux = defineProvider({
  */
 export const sanity = defineProvider({
   name: "sanity",
-  verify: signature({
-    header: "sanity-webhook-signature",
+  verify: timedSignature("sanity-webhook-signature", {
     encoding: "base64url",
-    pairs: { separator: ",", signature: "v1", time: "t" },
-    message: "{ts}.{body}",
     time: { unit: "ms" },
     toleranceMs: LONG_TOLERANCE_MS,
   }),

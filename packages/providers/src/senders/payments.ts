@@ -7,7 +7,7 @@ import squareSamples from "../samples/square.json" with { type: "json" };
 import stripeSamples from "../samples/stripe.json" with { type: "json" };
 import { keysIn } from "../signature/prepare-secrets.ts";
 import { hmacAlgorithm } from "../signature/signature-algorithm.ts";
-import { signature } from "../signature/signature.ts";
+import { signature, timedSignature } from "../signature/signature.ts";
 import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
 import { PADDLE_TYPES } from "../types/paddle-types.ts";
 import { STRIPE_TYPES } from "../types/stripe-types.ts";
@@ -162,12 +162,7 @@ export const square = defineProviderWith<UrlOptions, "data">("square", urlOption
  */
 export const stripe = defineProvider({
   name: "stripe",
-  verify: signature({
-    header: "stripe-signature",
-    pairs: { separator: ",", signature: "v1", time: "t" },
-    message: "{ts}.{body}",
-    time: {},
-  }),
+  verify: timedSignature("stripe-signature"),
   id: "json:id",
   type: "json:type",
   idIsSigned: true,

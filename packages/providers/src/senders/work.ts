@@ -1,7 +1,7 @@
 import { echo } from "../answers.ts";
 import { defineProvider, defineProviderWith } from "../define-provider.ts";
 import { digest } from "../identity/locations.ts";
-import { signature } from "../signature/signature.ts";
+import { signature, timedSignature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
 
@@ -74,13 +74,7 @@ export const typeform = defineProvider({
 /** Events of WorkOS. */
 export const workos = defineProvider({
   name: "workos",
-  verify: signature({
-    header: "workos-signature",
-    pairs: { separator: ",", signature: "v1", time: "t" },
-    message: "{ts}.{body}",
-    time: { unit: "ms" },
-    toleranceMs: 180_000,
-  }),
+  verify: timedSignature("workos-signature", { time: { unit: "ms" }, toleranceMs: 180_000 }),
   id: "json:id",
   type: "json:event",
   idIsSigned: true,

@@ -37,9 +37,11 @@ function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm 
       secret.startsWith(PUBLIC_PREFIX)
         ? pair.prepare(secret.slice(PUBLIC_PREFIX.length))
         : shared.prepare(secret),
-    decode(text) {
-      if (!text.startsWith("a,")) return shared.decode(text);
-      const bytes = pair.decode(text.slice("a,".length));
+    decode(item) {
+      // Of a header that came twice, an item has the comma between them behind it.
+      const [, kind, written = ""] = /^(a?),([^,]+),?$/.exec(item) ?? [];
+      if (kind !== "a") return shared.decode(written);
+      const bytes = pair.decode(written);
       return bytes?.length === ED25519_BYTES ? bytes : undefined;
     },
   };

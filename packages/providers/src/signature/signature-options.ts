@@ -27,8 +27,8 @@ export interface SignatureOptions {
   header: string | string[];
   /**
    * `sha256` (default), `sha1`, and `sha512` are HMACs; `ed25519`, `p256`, and `rsa` are checked
-   * with the sender's public key; `standard` is Standard Webhooks, HMAC-SHA256 or Ed25519 by the
-   * secret's prefix; `token` is the secret itself, which covers nothing of a delivery.
+   * with the sender's public key; `standard` is the list of Standard Webhooks, HMAC-SHA256 or
+   * Ed25519 by the secret's prefix; `token` is the secret itself, and covers nothing of a delivery.
    */
   algorithm?: (typeof ALGORITHMS)[number] | undefined;
   /** Encoding of the signature in the header. Default: `hex`; of a token, none. */
@@ -43,8 +43,6 @@ export interface SignatureOptions {
   prefix?: string | undefined;
   /** Names of the signature and of the time among pairs: `t=<time>,v1=<signature>`. */
   pairs?: { separator: "," | ";"; signature: string; time?: string };
-  /** Version of the signatures in a list with spaces between: `v1,<signature> v1,<signature>`. */
-  list?: string;
   /**
    * The signed message: a template with `{body}`, `{ts}`, `{header:<name>}`, and `{url}`, or a
    * function that returns each message that would be accepted. Default: `{body}`.
@@ -74,7 +72,6 @@ const schema = z
         time: z.string().min(1).optional(),
       })
       .optional(),
-    list: z.string().min(1).optional(),
     message: z
       .union([z.string(), z.custom<MessageMaker>((value) => typeof value === "function")])
       .default("{body}"),

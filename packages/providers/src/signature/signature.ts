@@ -209,8 +209,19 @@ export function standardSignature(
   prefix = "webhook",
 ): Scheme {
   return signature({
-    ...{ header: `${prefix}-signature`, algorithm: "standard", list: "v1", key },
+    ...{ header: `${prefix}-signature`, algorithm: "standard", key },
     message: `{header:${prefix}-id}.{ts}.{body}`,
     time: { header: `${prefix}-timestamp` },
+  });
+}
+
+/** As Stripe signs: time and body, with `t=<time>,v1=<signature>` in the header. */
+export function timedSignature(header: string, own?: Partial<SignatureOptions>): Scheme {
+  return signature({
+    header,
+    pairs: { separator: ",", signature: "v1", time: "t" },
+    message: "{ts}.{body}",
+    time: {},
+    ...own,
   });
 }
