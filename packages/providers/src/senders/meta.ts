@@ -1,4 +1,4 @@
-import { type Delivery, type Refusal, jsonPieces, type JsonPiece } from "@millrace/core";
+import { type Delivery, type Refusal, jsonPieces } from "@millrace/core";
 import { z } from "zod";
 import { echo, noChallenge, refuse } from "../answers.ts";
 import { defineProviderWith } from "../define-provider.ts";
@@ -86,47 +86,47 @@ function metaUpdates(delivery: Delivery): readonly Uint8Array[] | Refusal {
   if (typeof body === "string") {
     return refuse("invalid_body", "Cannot read the body: it is not JSON");
   }
-  const envelope = lastOfEach(jsonPieces(body));
-  const entries = jsonPieces(envelope.get("entry") ?? Buffer.of());
-  envelope.delete("entry");
+  const members = membersOf(body);
+  const envelope = members.filter(([name]) => name !== "entry");
+  const entries = members.flatMap(([name, bytes]) => (name === "entry" ? jsonPieces(bytes) : []));
   const updates = entries.flatMap(({ bytes }) => updatesOf(bytes));
   const isUsual =
     updates.length > 0 &&
     updates.length <= UPDATES_MAX &&
     updates.every(({ beside }) => bytesOf([...envelope, ...beside]) <= ENVELOPE_BYTES_MAX);
   if (!isUsual) return [delivery.body];
-  return updates.map((update) => objectOf([...envelope, ["entry", arrayOf(entryOf(update))]]));
+  return updates.map(({ entry }) => objectOf([...envelope, ["entry", arrayOf(entry())]]));
 }
 
 type Member = readonly [name: string, bytes: Uint8Array];
 
-/** An item of one of an entry's lists with the rest of the entry, or an entry without lists. */
-type Update =
-  | { readonly beside: readonly Member[]; readonly list: string; readonly item: Uint8Array }
-  | { readonly beside: readonly []; readonly entry: Uint8Array };
+/** The rest of an update's entry, and the entry with this update alone. */
+interface Update {
+  readonly beside: readonly Member[];
+  readonly entry: () => Uint8Array;
+}
 
-function updatesOf(entry: Uint8Array): Update[] {
-  const members = [...lastOfEach(jsonPieces(entry))];
+function updatesOf(entry: Uint8Array): readonly Update[] {
+  const members = membersOf(entry);
   const beside = members.filter(([name]) => !LISTS.has(name));
   const updates = members
     .filter(([name]) => LISTS.has(name))
     .flatMap(([list, items]) =>
-      jsonPieces(items).map(({ bytes }) => ({ beside, list, item: bytes })),
+      jsonPieces(items).map(({ bytes }) => ({
+        beside,
+        entry: () => objectOf([...beside, [list, arrayOf(bytes)]]),
+      })),
     );
-  return updates.length === 0 ? [{ beside: [], entry }] : updates;
-}
-
-function entryOf(update: Update): Uint8Array {
-  if ("entry" in update) return update.entry;
-  return objectOf([...update.beside, [update.list, arrayOf(update.item)]]);
+  return updates.length === 0 ? [{ beside: [], entry: () => entry }] : updates;
 }
 
 function bytesOf(members: readonly Member[]): number {
   return members.reduce((sum, [name, bytes]) => sum + Buffer.byteLength(name) + bytes.length, 0);
 }
 
-function lastOfEach(pieces: readonly JsonPiece[]): Map<string, Uint8Array> {
-  return new Map(pieces.map(({ name, bytes }) => [name ?? "", bytes]));
+/** The last of each name, as JSON.parse has it. */
+function membersOf(object: Uint8Array): readonly Member[] {
+  return [...new Map(jsonPieces(object).map(({ name = "", bytes }) => [name, bytes]))];
 }
 
 function objectOf(members: readonly Member[]): Buffer {

@@ -9,7 +9,12 @@ import {
 } from "node:crypto";
 import { decodeStrictly, type Message, type SignatureAlgorithm } from "./signature-algorithm.ts";
 
-const SPKI_FORM = "the verification key as it is shown: base64, or PEM with its header lines";
+const RSA_BITS_MIN = 2_048;
+const SPKI = {
+  hash: "sha256",
+  encoding: "base64",
+  form: "the verification key as it is shown: base64, or PEM with its header lines",
+} as const;
 
 const KINDS = {
   /** RFC 8032: the key is 32 bytes in hexadecimal or base64. */
@@ -19,22 +24,21 @@ const KINDS = {
     encoding: "hex",
     signatureBytesMax: 64,
     form: "the public key in 64 hexadecimal digits or base64",
+    generate: () => generateKeyPairSync("ed25519"),
   },
   /** ECDSA with SHA-256: the signature is DER. */
   p256: {
-    hash: "sha256",
+    ...SPKI,
     curve: "prime256v1",
-    encoding: "base64",
     signatureBytesMax: 72,
-    form: SPKI_FORM,
+    generate: () => generateKeyPairSync("ec", { namedCurve: "prime256v1" }),
   },
   /** PKCS #1 v1.5 with SHA-256, of 2,048 bits or more. */
   rsa: {
-    hash: "sha256",
+    ...SPKI,
     curve: "rsa",
-    encoding: "base64",
     signatureBytesMax: 1_024,
-    form: SPKI_FORM,
+    generate: () => generateKeyPairSync("rsa", { modulusLength: RSA_BITS_MIN }),
   },
 } as const;
 
@@ -74,8 +78,6 @@ export function publicKeyAlgorithm(
       text.length > signatureBytesMax * 2 ? undefined : decodeStrictly(text, encoding),
   };
 }
-
-const RSA_BITS_MIN = 2_048;
 
 /** The key, if it is of this kind. The parser's own words quote its input. */
 function parsed(name: PublicKeyName, read: () => KeyObject | undefined): KeyObject | undefined {
@@ -122,11 +124,6 @@ function cannotSign(): MillraceError {
 }
 
 export function randomPrivateKey(name: PublicKeyName): string {
-  const { privateKey } =
-    name === "ed25519"
-      ? generateKeyPairSync("ed25519")
-      : name === "rsa"
-        ? generateKeyPairSync("rsa", { modulusLength: RSA_BITS_MIN })
-        : generateKeyPairSync("ec", { namedCurve: KINDS.p256.curve });
+  const { privateKey } = KINDS[name].generate();
   return privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");
 }
