@@ -35,10 +35,11 @@ export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer 
         });
         if (!isSigned) return refuse("invalid_signature");
         if (headers["x-stale"] !== undefined) return refuse("invalid_timestamp");
-        const proof = /^\{"prove":"(\w+)"\}$/.exec(Buffer.from(body).toString())?.[1];
-        return proof === undefined
-          ? { ok: true }
-          : { ok: true, handshake: { status: 200, body: sign(proof, secrets[0] ?? "") } };
+        const asked = /^\{"(prove|challenge)":"([^"]*)"\}$/.exec(Buffer.from(body).toString());
+        if (asked === null) return { ok: true };
+        const [, kind, text = ""] = asked;
+        const answer = kind === "prove" ? sign(text, secrets[0] ?? "") : text;
+        return { ok: true, handshake: { status: 200, body: answer } };
       },
     }),
     identify: ({ body }) => identify(body),
@@ -50,19 +51,16 @@ export function plainProvider(answers?: { accepted?: Answer; duplicate?: Answer 
 }
 
 function identify(body: Uint8Array): Identification {
-  let parsed: { id?: string; type?: string; challenge?: string; says?: string; bug?: boolean };
+  let parsed: { id?: string; type?: string; says?: string; bug?: boolean };
   try {
     parsed = JSON.parse(Buffer.from(body).toString());
   } catch {
     return refuse("invalid_body");
   }
-  if (Array.isArray(parsed)) return { ok: true, kind: "events", events: parsed.map(toEvent) };
+  if (Array.isArray(parsed)) return { ok: true, events: parsed.map(toEvent) };
   if (parsed.bug === true) throw new TypeError("a provider's own fault, canary-body");
-  if (parsed.challenge !== undefined) {
-    return { ok: true, kind: "handshake", answer: { status: 200, body: parsed.challenge } };
-  }
   const answer = parsed.says === undefined ? {} : { answer: { status: 200, body: parsed.says } };
-  return { ok: true, kind: "events", events: [toEvent(parsed)], ...answer };
+  return { ok: true, events: [toEvent(parsed)], ...answer };
 }
 
 function toEvent({ id, type }: { id?: string; type?: string }): IdentifiedEvent {

@@ -62,16 +62,9 @@ export interface IdentifiedEvent {
   readonly body?: Uint8Array;
 }
 
-/** The content of a delivery: events to enqueue, or a handshake with its answer. */
+/** The events of a delivery, and its answer, which takes precedence over `answers`. */
 export type Identification =
-  | {
-      readonly ok: true;
-      readonly kind: "events";
-      readonly events: readonly IdentifiedEvent[];
-      /** The answer of a delivery, which takes precedence over the provider's `answers`. */
-      readonly answer?: Answer;
-    }
-  | { readonly ok: true; readonly kind: "handshake"; readonly answer: Answer }
+  | { readonly ok: true; readonly events: readonly IdentifiedEvent[]; readonly answer?: Answer }
   | Refusal;
 
 export interface Answer {

@@ -102,7 +102,6 @@ async function digestsOf(
     createVerifier: () => ({ verify: () => ({ ok: true, signed }) }),
     identify: () => ({
       ok: true,
-      kind: "events",
       events: ids.map((eventId) =>
         isPart === true
           ? { eventId, type: "t", body: Buffer.from(eventId) }

@@ -213,7 +213,6 @@ export class Receiver {
 
     const identified = source.provider.identify(delivery);
     if (!identified.ok) return rejection(identified.code, identified.message);
-    if (identified.kind === "handshake") return providerAnswer("handshake", identified.answer);
     for (const event of identified.events) {
       const refusal = refuseIdentity(event);
       if (refusal !== undefined) return refusal;

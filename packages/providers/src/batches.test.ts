@@ -8,7 +8,6 @@ const META = meta({ verifyToken: "a token of ours" }).provider;
 
 function eventsOf(found: Identification) {
   if (!found.ok) return found.code;
-  if (found.kind !== "events") return found.kind;
   return found.events.map(({ eventId, type, body }) => ({
     eventId,
     type,

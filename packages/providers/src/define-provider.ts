@@ -15,9 +15,9 @@ import {
 } from "@millrace/core";
 import type { z } from "zod";
 import { createAnswer, OK_ANSWERS, type AnswerParts } from "./answers.ts";
-import { createRequest, type ProviderRequest } from "./identity/provider-request.ts";
+import { readDelivery } from "./identity/delivery-reader.ts";
 import { createIdentify, type IdentityParts } from "./identity/identify.ts";
-import { type Location, placesOf } from "./identity/locations.ts";
+import { type DeliveryReader, type Location, placesOf } from "./identity/locations.ts";
 import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
 import { firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
 import { badSignature } from "./signature/signed-message.ts";
@@ -25,7 +25,7 @@ import { functionScheme, type VerifyFunction } from "./signature/verify-function
 
 /** Answers a handshake; undefined for a delivery with events, and for a challenge to refuse. */
 export type AnswerChallenge = (
-  request: ProviderRequest,
+  request: DeliveryReader,
   prove: Prove,
 ) => AnswerParts | Refusal | undefined;
 
@@ -189,7 +189,7 @@ function createVerifier(
   const verifier = scheme.createVerifier(secrets, {
     ...options,
     ...(handshake && {
-      respond: (delivery, prove) => verificationOf(handshake(createRequest(delivery), prove)),
+      respond: (delivery, prove) => verificationOf(handshake(readDelivery(delivery), prove)),
     }),
   });
   if (challenge === undefined) return verifier;
@@ -201,7 +201,7 @@ function createVerifier(
     verify(delivery) {
       if (!isAsked(delivery)) return verifier.verify(delivery);
       const prove = (text: string) => scheme.prove(secrets, text);
-      const answer = challenge.answer(createRequest(delivery), prove);
+      const answer = challenge.answer(readDelivery(delivery), prove);
       // A POST should have had a signature; by the other methods a token did not match.
       const reason = method === "POST" ? "header_missing" : "no_secret_matches";
       return verificationOf(answer) ?? badSignature(reason, "it is no challenge");

@@ -12,7 +12,6 @@ test("a body without an envelope, as Hook Mesh's page on signatures shows, is an
   expect(verdict(hookMesh(), [SECRET], delivery)).toBe("ok");
   expect(provider.identify(delivery)).toEqual({
     ok: true,
-    kind: "events",
     events: [{ eventId: "job_5nM8", type: "unknown" }],
   });
 });

@@ -61,7 +61,7 @@ export function identifiedAs(
     body: event.body,
     receivedAtMs: Date.now(),
   });
-  return identified.ok && identified.kind === "events" ? identified.events : [event];
+  return identified.ok ? identified.events : [event];
 }
 
 type EventName = Pick<SignRequest, "type" | "eventId">;

@@ -115,7 +115,7 @@ function identify(
   delivery: Delivery,
 ): readonly IdentifiedEvent[] {
   const identified = provider.identify(delivery);
-  const events = identified.ok && identified.kind === "events" ? identified.events : [];
+  const events = identified.ok ? identified.events : [];
   if (events.some((event) => event.type === type)) return events;
   const types = events.map((event) => `"${event.type}"`).join(", ");
   throw new MillraceError(

@@ -1,21 +1,6 @@
 import { readForm, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
 import { isUtf8 } from "node:buffer";
-
-export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
-
-/** Reads one verified delivery; its body is parsed when something in it is first asked for. */
-export interface DeliveryReader {
-  readonly delivery: Delivery;
-  header(name: string): Found;
-  json(path: readonly string[]): Found;
-  /** The bytes of a value of the JSON body, by its path; the whole body by an empty one. */
-  jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
-  /** The names of an object's members in the JSON body; none where there is no object. */
-  jsonNames(path: readonly string[]): readonly string[];
-  form(name: string): Found;
-  /** A value of the query that is there once, decoded. */
-  query(name: string): Found;
-}
+import { type DeliveryReader, type Found, locate } from "./locations.ts";
 
 const READERS = new WeakMap<Delivery, DeliveryReader>();
 
@@ -30,9 +15,13 @@ export function readDelivery(delivery: Delivery): DeliveryReader {
 
 function createReader(delivery: Delivery): DeliveryReader {
   let parsed: { readonly value: unknown } | undefined | "unread" = "unread";
-  const read = () => (parsed === "unread" ? (parsed = parse(delivery.body)) : parsed);
-  return {
+  const json = () => (parsed === "unread" ? (parsed = parse(delivery.body)) : parsed);
+  const reader: DeliveryReader = {
     delivery,
+    read(location) {
+      const found = locate(location)(reader);
+      return typeof found === "string" ? undefined : found.text;
+    },
     header(name) {
       const value = headerOf(delivery, name);
       if (value === undefined || value === "") return "missing";
@@ -40,16 +29,16 @@ function createReader(delivery: Delivery): DeliveryReader {
       return text === undefined ? "malformed" : { text };
     },
     json(path) {
-      const body = read();
+      const body = json();
       if (body === undefined) return "not_json";
       const value = follow(body.value, path);
       const found = isLarge(value) ? literalAt(delivery.body, path) : textOf(value);
       return isAmbiguous(found, delivery.body) ? "malformed" : found;
     },
     jsonBytes: (path) =>
-      read() === undefined ? "not_json" : (jsonBytesAt(delivery.body, path) ?? "missing"),
+      json() === undefined ? "not_json" : (jsonBytesAt(delivery.body, path) ?? "missing"),
     jsonNames(path) {
-      const body = read();
+      const body = json();
       const value = body === undefined ? undefined : follow(body.value, path);
       return typeof value === "object" && value !== null ? Object.keys(value) : [];
     },
@@ -60,6 +49,7 @@ function createReader(delivery: Delivery): DeliveryReader {
       return values.length === 1 ? textOf(values[0]) : "missing";
     },
   };
+  return reader;
 }
 
 function parse(body: Uint8Array): { readonly value: unknown } | undefined {

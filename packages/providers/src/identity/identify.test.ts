@@ -10,7 +10,7 @@ const fromHeader = createFrom("header:x-id", "header:x-type", false);
 function idOf(body: string | Uint8Array): string {
   const found = fromBody(deliveryOf({}, body));
   if (!found.ok) return found.code;
-  return found.kind === "events" ? (found.events[0]?.eventId ?? "none") : "handshake";
+  return found.events[0]?.eventId ?? "none";
 }
 
 test.each([
@@ -79,7 +79,7 @@ test("names of Object.prototype are no properties of a body", () => {
 test("a type is nested, optional where the sender need not name one, and checked like an id", () => {
   const typeOf = (body: string) => {
     const found = fromBody(deliveryOf({}, body));
-    return found.ok && found.kind === "events" ? found.events[0]?.type : found;
+    return found.ok ? found.events[0]?.type : found;
   };
   expect(typeOf('{"id":"a","event":{"type":"message"}}')).toBe("message");
   expect(typeOf('{"id":"a"}')).toBe("unknown");
@@ -94,7 +94,7 @@ test("a type is nested, optional where the sender need not name one, and checked
 test("a header holds an id in UTF-8, or in nothing that could be mistaken for another", () => {
   const idInHeader = (value: string) => {
     const found = fromHeader(deliveryOf({ "x-id": value, "x-type": "t" }, "not json"));
-    return found.ok && found.kind === "events" ? found.events[0]?.eventId : "refused";
+    return found.ok ? found.events[0]?.eventId : "refused";
   };
   expect(idInHeader(Buffer.from("ünï").toString("latin1"))).toBe("ünï");
   expect(idInHeader("\xff")).toBe("refused");

@@ -9,9 +9,8 @@ import {
   type Refusal,
   jsonPieces,
 } from "@millrace/core";
-import { type Found, readDelivery } from "./delivery-reader.ts";
-import { locate, type Location } from "./locations.ts";
-import { createRequest, type ProviderRequest } from "./provider-request.ts";
+import { readDelivery } from "./delivery-reader.ts";
+import { type DeliveryReader, type Found, locate, type Location } from "./locations.ts";
 import { createAnswer, refuse, type AnswerParts } from "../answers.ts";
 
 const UNKNOWN_TYPE = "unknown";
@@ -31,7 +30,7 @@ export interface IdentityParts {
   /** Location of the events' JSON: `form:payload`, or `base64:json:message.data`. */
   readonly body?: string;
   /** The answer to events: `{ status: 200 }`. Default: 202 for new events, 200 for known ones. */
-  readonly answer?: AnswerParts | ((request: ProviderRequest) => AnswerParts);
+  readonly answer?: AnswerParts | ((request: DeliveryReader) => AnswerParts);
 }
 
 type Identify = (delivery: Delivery) => Identification;
@@ -45,8 +44,8 @@ export function createIdentify(parts: IdentityParts): Identify {
   if (typeof answer !== "function") return inner;
   return (delivery) => {
     const found = inner(delivery);
-    if (!found.ok || found.kind !== "events") return found;
-    return { ...found, answer: createAnswer(answer(createRequest(delivery))) };
+    if (!found.ok) return found;
+    return { ...found, answer: createAnswer(answer(readDelivery(delivery))) };
   };
 }
 
@@ -68,7 +67,7 @@ function identifyOne({ id, type, typeIsOptional = type === undefined }: Identity
         ? UNKNOWN_TYPE
         : textOf(found, "invalid_event_type", EVENT_TYPE_BYTES_MAX);
     if (typeof text !== "string") return text;
-    return { ok: true, kind: "events", events: [{ eventId, type: text }] };
+    return { ok: true, events: [{ eventId, type: text }] };
   };
 }
 
@@ -97,10 +96,10 @@ function identifyEach(split: Split, identify: Identify): Identify {
     const events: IdentifiedEvent[] = [];
     for (const body of bodies) {
       const found = identify({ ...delivery, body });
-      if (!found.ok || found.kind !== "events") return found;
+      if (!found.ok) return found;
       events.push(...found.events.map((event) => ({ ...event, body: event.body ?? body })));
     }
-    return { ok: true, kind: "events", events };
+    return { ok: true, events };
   };
 }
 
@@ -127,7 +126,7 @@ function identifyInner(location: string, identify: Identify): Identify {
     const body = typeof text === "string" ? undefined : bytesOf(text.text, isBase64);
     if (body === undefined) return refuse("invalid_body", "Cannot read the body: it has no events");
     const found = identify(isOutside ? delivery : { ...delivery, body });
-    if (!found.ok || found.kind !== "events") return found;
+    if (!found.ok) return found;
     return { ...found, events: found.events.map((event) => ({ body, ...event })) };
   };
 }

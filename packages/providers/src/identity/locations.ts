@@ -1,5 +1,23 @@
 import { createHash } from "node:crypto";
-import type { DeliveryReader, Found } from "./delivery-reader.ts";
+import type { Delivery } from "@millrace/core";
+
+export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
+
+/** Reads one verified delivery; its body is parsed when something in it is first asked for. */
+export interface DeliveryReader {
+  readonly delivery: Delivery;
+  /** The text at a location, such as `json:challenge` or `query:hub.challenge`. */
+  readonly read: (location: string) => string | undefined;
+  header(name: string): Found;
+  json(path: readonly string[]): Found;
+  /** The bytes of a value of the JSON body, by its path; the whole body by an empty one. */
+  jsonBytes(path: readonly string[]): Uint8Array | "missing" | "not_json";
+  /** The names of an object's members in the JSON body; none where there is no object. */
+  jsonNames(path: readonly string[]): readonly string[];
+  form(name: string): Found;
+  /** A value of the query that is there once, decoded. */
+  query(name: string): Found;
+}
 
 /** Finds a text in a verified delivery. */
 export interface Locator {

@@ -1,7 +1,6 @@
 import type { AnswerParts } from "../answers.ts";
 import { defineProvider } from "../define-provider.ts";
-import { digest } from "../identity/locations.ts";
-import type { DeliveryReader, Found } from "../identity/delivery-reader.ts";
+import { type DeliveryReader, digest, type Found } from "../identity/locations.ts";
 import samples from "../samples/discord.json" with { type: "json" };
 import { signature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
@@ -47,10 +46,10 @@ export const discord = defineProvider({
 });
 
 function pong(reader: DeliveryReader): AnswerParts | undefined {
-  const type = reader.json(["type"]);
-  if (typeof type === "string" || isWebhookEvent(reader)) return undefined;
-  if (type.text === "0") return NO_CONTENT;
-  return type.text === "1" ? { body: { type: 1 } } : undefined;
+  const type = reader.read("json:type");
+  if (isWebhookEvent(reader)) return undefined;
+  if (type === "0") return NO_CONTENT;
+  return type === "1" ? { body: { type: 1 } } : undefined;
 }
 
 function interactionType(reader: DeliveryReader): Found {
@@ -59,11 +58,11 @@ function interactionType(reader: DeliveryReader): Found {
 }
 
 function interactionIn(reader: DeliveryReader) {
-  const type = reader.json(["type"]);
-  if (typeof type === "string" || isWebhookEvent(reader)) return undefined;
-  return Object.hasOwn(INTERACTIONS, type.text) ? INTERACTIONS[type.text] : undefined;
+  const type = reader.read("json:type") ?? "";
+  if (isWebhookEvent(reader)) return undefined;
+  return Object.hasOwn(INTERACTIONS, type) ? INTERACTIONS[type] : undefined;
 }
 
-function isWebhookEvent(reader: DeliveryReader): boolean {
-  return typeof reader.jsonBytes(["event"]) !== "string";
+function isWebhookEvent({ jsonBytes }: DeliveryReader): boolean {
+  return typeof jsonBytes(["event"]) !== "string";
 }

@@ -1,7 +1,14 @@
 import type { DeliveryHead } from "@millrace/core";
 import { defineProvider } from "../define-provider.ts";
-import { textToHeader, type DeliveryReader, type Found } from "../identity/delivery-reader.ts";
-import { digest, joined, locate, type Locator } from "../identity/locations.ts";
+import { textToHeader } from "../identity/delivery-reader.ts";
+import {
+  type DeliveryReader,
+  digest,
+  type Found,
+  joined,
+  locate,
+  type Locator,
+} from "../identity/locations.ts";
 import samples from "../samples/shopify.json" with { type: "json" };
 import { signature } from "../signature/signature.ts";
 import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
