@@ -99,27 +99,34 @@ function jobIdOf(eventId: string): string {
 
 /** Events of the Claude API (`whsec_`). */
 export const anthropic = alias("anthropic");
-
 /** Events of BigCommerce: the key is the text of the API account's client secret. */
 export const bigcommerce = alias("bigcommerce", { key: "utf8", type: "json:scope" });
-
 /** Events of Clerk, by Svix (`whsec_`). */
 export const clerk = alias("clerk", { prefix: "svix" });
-
+/** Events of Dodo Payments (`whsec_`). */
+export const dodoPayments = alias("dodo-payments");
+/** Events of the Gemini API's static webhooks (`whsec_`). Dynamic ones are signed otherwise. */
+export const gemini = alias("gemini");
+/** Events of ImageKit: the key is the whole secret as text. */
+export const imagekit = alias("imagekit", { key: "utf8" });
+/** Events of Lithic (`whsec_`). */
+export const lithic = alias("lithic", { type: "json:event_type" });
 /** Events of Liveblocks (`whsec_`). */
 export const liveblocks = alias("liveblocks");
-
 /** Events of OpenAI: a secret without `whsec_` is its text, as in OpenAI's SDK. */
 export const openai = alias("openai", { key: ["base64", "utf8"] });
-
 /** Events of Polar: the key is the whole secret as text. */
 export const polar = alias("polar", { key: "utf8" });
-
+/** Events of Privy, by Svix (`whsec_`). */
+export const privy = alias("privy", { prefix: "svix" });
+/** Events of Render (`whsec_`). */
+export const render = alias("render");
 /** Events of Replicate (`whsec_`): predictions, which have no type. */
 export const replicate = alias("replicate");
-
 /** Events of Resend, by Svix (`whsec_`). */
 export const resend = alias("resend", { prefix: "svix" });
+/** Events of Seam, by Svix (`whsec_`). */
+export const seam = alias("seam", { prefix: "svix", type: "json:event_type" });
 
 interface Differences {
   readonly key?: KeyEncoding | KeyEncoding[] | undefined;
