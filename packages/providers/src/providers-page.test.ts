@@ -1,42 +1,37 @@
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import * as providers from "./senders.ts";
+import * as senders from "./senders.ts";
 import { EVERY_SOURCE } from "./testing/every-source.ts";
 import { signedDelivery } from "./testing/sign-delivery.ts";
 
-const page = readFileSync(new URL("../../../docs/providers.md", import.meta.url), "utf8");
-
-/** The rows of the table, by the provider's function that the config names; the first of each. */
-const rows = new Map<string, readonly string[]>();
-for (const line of page.split("\n").filter((text) => text.startsWith("| "))) {
-  const cells = line
-    .slice(2, -2)
-    .split(" | ")
-    .map((cell) => cell.trim());
-  for (const [, name = ""] of (cells[0] ?? "").matchAll(/`(\w+)\(/g)) {
-    if (!rows.has(name)) rows.set(name, cells);
-  }
+interface Facts {
+  readonly signed: string;
+  readonly answer?: string;
 }
 
-test("the page has a row for every provider, and for nothing else", () => {
-  expect([...rows.keys()].toSorted()).toEqual(
-    Object.keys(providers)
-      .filter((name) => name !== "hmac")
-      .toSorted(),
-  );
+const script = new URL("../../../scripts/provider-pages.mjs", import.meta.url);
+const { FACTS } = (await import(script.href)) as {
+  FACTS: { senders: Record<string, Facts>; aliases: Record<string, object> };
+};
+
+test("every provider has facts, and nothing else has", () => {
+  const names = Object.keys(senders).filter((name) => name !== "hmac");
+  const known = Object.keys({ ...FACTS.senders, ...FACTS.aliases });
+  expect(known.toSorted()).toEqual(names.toSorted());
 });
 
-const documented = Object.entries(EVERY_SOURCE).filter(([name]) => !/ |^hmac/.test(name));
+const documented = Object.entries(EVERY_SOURCE).flatMap(([name, source]) => {
+  const facts = FACTS.senders[name];
+  return facts === undefined ? [] : [{ name, facts, ...source }];
+});
 
-test.each(documented)("the row of %s says what it does", (name, { source, toleranceMs }) => {
+test.each(documented)("the facts of $name are what it does", (sender) => {
+  const { name, facts, source, toleranceMs } = sender;
   const { provider } = source;
-  const [, signed = "", identity = "", answer = ""] = rows.get(name) ?? [];
-  const secret = provider.generateSecret();
-  const { headers } = signedDelivery(source, { secret });
+  const { signed, answer = "" } = facts;
+  const { headers } = signedDelivery(source, { secret: provider.generateSecret() });
   for (const header of Object.keys(headers).filter((one) => /signature(?!-time)|hmac/.test(one))) {
     expect(signed.toLowerCase()).toContain(`\`${header}\``);
   }
-  expect(identity.includes("unsigned")).toBe(!provider.idIsSigned);
   expect(signed).toMatch(
     toleranceMs === undefined ? /^(?!.*; \d+ (s|min|h)\b)/ : durationOf(toleranceMs),
   );
