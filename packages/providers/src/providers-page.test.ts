@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as senders from "./senders.ts";
 import { EVERY_SOURCE } from "./testing/every-source.ts";
@@ -8,15 +9,23 @@ interface Facts {
   readonly answer?: string;
 }
 
+const folder = new URL("../../../docs/providers/", import.meta.url);
 const script = new URL("../../../scripts/provider-pages.mjs", import.meta.url);
-const { FACTS } = (await import(script.href)) as {
+const { FACTS, pagesOf } = (await import(script.href)) as {
   FACTS: { senders: Record<string, Facts>; aliases: Record<string, object> };
+  pagesOf: (of: typeof senders) => ReadonlyMap<string, string>;
 };
 
 test("every provider has facts, and nothing else has", () => {
   const names = Object.keys(senders).filter((name) => name !== "hmac");
   const known = Object.keys({ ...FACTS.senders, ...FACTS.aliases });
   expect(known.toSorted()).toEqual(names.toSorted());
+});
+
+test("the pages are those that `npm run providers:pages` writes", () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".md"));
+  const committed = files.map((name) => [name, readFileSync(new URL(name, folder), "utf8")]);
+  expect(Object.fromEntries(committed)).toEqual(Object.fromEntries(pagesOf(senders)));
 });
 
 const documented = Object.entries(EVERY_SOURCE).flatMap(([name, source]) => {
