@@ -1,4 +1,4 @@
-/** Every kind of sender that has a provider. */
+/** Every kind of sender that has a provider. docs/providers/facts.json has the sources of each. */
 export { hmac, type HmacOptions } from "./hmac.ts";
 export * from "./senders/cloud.ts";
 export * from "./senders/code.ts";

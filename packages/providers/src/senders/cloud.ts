@@ -12,8 +12,6 @@ export interface GooglePubsubOptions {
 /**
  * Messages of a push subscription of Google Cloud Pub/Sub, with a token of Google's that covers
  * nothing of a delivery. `message.data` is base64.
- *
- * Source: https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions.
  */
 export const googlePubsub = defineProviderWith<GooglePubsubOptions, "message">(
   "google-pubsub",

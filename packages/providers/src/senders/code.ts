@@ -15,9 +15,6 @@ const OF_APP = locate("{header:x-github-delivery}.{header:x-github-hook-installa
  * Events of GitHub. Id and type stand in headers that the signature does not cover. The old SHA-1
  * header is not looked at. Two apps at one address get one delivery id for one event, with bodies
  * of their own, so the app's id stands behind it.
- *
- * Source: https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries; payloads
- * are capped at 25 MB (https://docs.github.com/webhooks/webhook-events-and-payloads).
  */
 export const github = defineProvider({
   name: "github",
@@ -50,8 +47,6 @@ export interface GitlabOptions {
  * Events of GitLab, signed as Standard Webhooks has it; a sender with both kinds of token is held
  * to the signature. With `auth: "token"` the identity is `Idempotency-Key`, which a retry keeps, or
  * in versions without it the delivery's UUID.
- *
- * Source: GitLab's pages on webhooks, and app/services/web_hook_service.rb.
  */
 export const gitlab = defineProviderWith<GitlabOptions>(
   "gitlab",
@@ -81,9 +76,6 @@ export const gitlab = defineProviderWith<GitlabOptions>(
 /**
  * Events of Linear. The signed time is `webhookTimestamp` in the body; the header of that name is
  * signed by nobody.
- *
- * Source: https://linear.app/developers/webhooks and @linear/sdk's webhooks client (60 seconds, 5
- * MiB).
  */
 export const linear = defineProvider({
   name: "linear",
@@ -105,11 +97,7 @@ export const linear = defineProvider({
   sampleHeaders: ({ type }) => ({ "linear-event": type.split(".")[0] ?? type }),
 });
 
-/**
- * Events of Sentry's integrations.
- *
- * Source: sentry-docs, integration-platform/webhooks.mdx.
- */
+/** Events of Sentry's integrations. */
 export const sentry = defineProvider({
   name: "sentry",
   verify: signature({ header: "sentry-hook-signature" }),

@@ -2,11 +2,7 @@ import { defineProvider } from "../define-provider.ts";
 import { signature, timedSignature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 
-/**
- * Events of Box, with a signature for each of an app's two keys.
- *
- * Source: https://developer.box.com/guides/webhooks/v2 and box-node-sdk's managers/webhooks.js.
- */
+/** Events of Box, with a signature for each of an app's two keys. */
 export const box = defineProvider({
   name: "box",
   verify: signature({
@@ -21,7 +17,7 @@ export const box = defineProvider({
   idIsSigned: true,
 });
 
-/** Events of Mux. `attempts` grows with each delivery. Source: @mux/mux-node's webhooks.mjs. */
+/** Events of Mux. `attempts` grows with each delivery. */
 export const mux = defineProvider({
   name: "mux",
   verify: timedSignature("mux-signature"),
@@ -35,8 +31,6 @@ export const mux = defineProvider({
 /**
  * Events of Sanity. The body is yours (a projection), so that id and type stand in headers, which
  * the signature does not cover. The tolerance is a day, as none is documented.
- *
- * Source: https://www.sanity.io/docs/content-lake/webhooks and @sanity/webhook.
  */
 export const sanity = defineProvider({
   name: "sanity",
@@ -52,8 +46,6 @@ export const sanity = defineProvider({
 /**
  * Events of Twilio Segment, one in a delivery: of a batch it signs the first alone, in another
  * form, so that batches are refused.
- *
- * Source: segment-docs, destinations/catalog/actions-webhook.
  */
 export const segment = defineProvider({
   name: "segment",

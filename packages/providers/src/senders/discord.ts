@@ -22,9 +22,6 @@ const INTERACTIONS: Readonly<Record<string, { readonly name: string; readonly bo
 /**
  * Discord, its interactions and its webhook events, checked with the application's public key. Both
  * begin with a PING, which has an answer of its own in each. A webhook event has no id.
- *
- * Source: Discord's pages on interactions (overview, receiving and responding) and on webhook
- * events.
  */
 export const discord = defineProvider({
   name: "discord",

@@ -34,8 +34,6 @@ const urlWithoutQuery = z.strictObject({
 /**
  * Events of Mailchimp Transactional (Mandrill), in lists within a form, without an id. A new URL is
  * asked for by HEAD.
- *
- * Source: https://mandrill.zendesk.com/hc/en-us/articles/205583257 and its pages on formats.
  */
 export const mandrill = defineProviderWith<UrlOptions>("mandrill", urlWithoutQuery, ({ url }) => ({
   verify: signature({
@@ -57,10 +55,6 @@ export const mandrill = defineProviderWith<UrlOptions>("mandrill", urlWithoutQue
 
 /**
  * Twilio SendGrid's Event Webhook: ECDSA, checked with the verification key that its settings show.
- *
- * Source:
- * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
- * and @sendgrid/eventwebhook.
  */
 export const sendgrid = defineProvider({
   name: "sendgrid",
@@ -83,9 +77,6 @@ export const sendgrid = defineProvider({
 /**
  * Events of Slack's Events API. Slash commands and interactivity are forms without an event id, and
  * are not taken.
- *
- * Source: https://api.slack.com/authentication/verifying-requests-from-slack and
- * https://api.slack.com/events/url_verification.
  *
  * `SlackEvent` of @slack/types is the event within the payload: `slack<SlackEvent>()`.
  */
@@ -129,8 +120,6 @@ export const telegram = defineProvider({
  * is signed. Answered with empty TwiML: it is for reports (messages, status callbacks), not for
  * calls that wait for instructions. Type: `EventType`, else what a status is of and the status:
  * `message.delivered`.
- *
- * Source: https://www.twilio.com/docs/usage/security and twilio-node's webhooks.js.
  */
 export const twilio = defineProviderWith<UrlOptions>("twilio", urlWithoutQuery, ({ url }) => ({
   idPrefix: "uuid",
@@ -176,8 +165,6 @@ export const twitch = defineProvider({
 /**
  * Events of Zoom, which have no id. A URL is asked to prove that it has the secret token
  * (`endpoint.url_validation`), signed like every event.
- *
- * Source: Zoom's pages on webhooks, and its webhook-sample.
  */
 export const zoom = defineProvider({
   name: "zoom",

@@ -18,9 +18,6 @@ export interface MetaOptions {
  * asked for its challenge by a GET with the verify token. Each update of a delivery is an event,
  * without an id: it is the SHA-256 of the update with object and account, and where it is a change
  * with the time of its entry, so that two equal changes are two.
- *
- * Source: https://developers.facebook.com/docs/graph-api/webhooks/getting-started/; WhatsApp
- * documents up to 3 MB.
  */
 export const meta = defineProviderWith<MetaOptions>(
   "meta",

@@ -27,8 +27,6 @@ const ADYEN_FIELDS = [
 /**
  * Events of Adyen's standard webhooks. Each item carries an HMAC over eight of its fields with the
  * hexadecimal key: what else it says is signed by nobody.
- *
- * Source: @adyen/api-library's hmacValidator.js.
  */
 export const adyen = defineProvider({
   name: "adyen",
@@ -71,11 +69,7 @@ export const coinbaseCommerce = defineProvider({
   answer: { status: 200 },
 });
 
-/**
- * Events of Mollie's webhooks that are signed. A payment's `webhookUrl` gets an id without one.
- *
- * Source: mollie-api-php's SignatureValidator and WebhookEventMapper.
- */
+/** Events of Mollie's webhooks that are signed. A payment's `webhookUrl` gets an id without one. */
 export const mollie = defineProvider({
   name: "mollie",
   verify: signature({
@@ -92,9 +86,6 @@ export const mollie = defineProvider({
  * Events of Paddle Billing. Of several `h1`, as they are sent while a secret is being changed, any
  * will do; Paddle's own SDK looks at the last. The tolerance is its five seconds, here both ways:
  * `toleranceMs` widens it where clocks are not that good.
- *
- * Source: https://developer.paddle.com/webhooks/signature-verification and paddle-node-sdk's
- * webhooks-validator.js.
  */
 export const paddle = defineProvider({
   name: "paddle",
@@ -128,8 +119,6 @@ export const razorpay = defineProvider({
 /**
  * Events of Square, signed with the registered URL. The signature key is text. The older
  * `x-square-signature` is not looked at.
- *
- * Source: square's wrapper/WebhooksHelper.js.
  */
 export const square = defineProviderWith<UrlOptions, "data">("square", urlOptions, ({ url }) => ({
   idPrefix: "uuid",
@@ -154,8 +143,6 @@ export const square = defineProviderWith<UrlOptions, "data">("square", urlOption
 /**
  * Events of Stripe: HMAC with the whole endpoint secret as text. Stripe's own SDK takes any time in
  * the future; here the tolerance is both ways.
- *
- * Source: https://docs.stripe.com/webhooks and stripe-node's Webhooks.js.
  */
 export const stripe = defineProvider({
   name: "stripe",
@@ -174,9 +161,6 @@ export const stripe = defineProvider({
 /**
  * Events of Xero, in lists, without an id. A new URL gets lists without events, some of which are
  * signed wrongly. An answer must be empty.
- *
- * Source: https://developer.xero.com/documentation/webhooks/overview and Xero-OpenAPI's
- * xero-webhooks.yaml.
  */
 export const xero = defineProvider({
   name: "xero",

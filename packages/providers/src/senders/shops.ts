@@ -18,9 +18,6 @@ import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
  * is shop, topic and event id, joined with `|`; they stand in headers that the signature does not
  * cover, in newer deliveries without the `X-`. Type: the topic; where a newer delivery names the
  * action apart, it stands behind the topic: `products/update`.
- *
- * Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates and shopify-api's
- * validate.js.
  */
 export const shopify = defineProvider({
   name: "shopify",

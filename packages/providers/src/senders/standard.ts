@@ -19,11 +19,7 @@ export interface KeyOptions {
 
 const keyOptions = z.strictObject({ key: z.enum(KEY_ENCODINGS).optional() });
 
-/**
- * Events of a Standard Webhooks sender.
- *
- * Source: the Standard Webhooks specification, spec/standard-webhooks.md.
- */
+/** Events of a Standard Webhooks sender. */
 export const standardWebhooks = defineProviderWith<KeyOptions, "data">(
   "standard-webhooks",
   keyOptions,
@@ -37,8 +33,6 @@ const SVIX = standardSignature("base64", "svix");
  * Events of senders that deliver through Svix: Standard Webhooks with headers of its own, or with
  * the standard's. The id is that of the form that was verified: the other's header may hold
  * anything.
- *
- * Source: https://docs.svix.com/receiving/verifying-payloads/how-manual.
  */
 export const svix = defineProvider({
   ...standardParts({ prefix: "svix" }),
@@ -57,8 +51,6 @@ export const svix = defineProvider({
  * `x-hookmesh-signature` over the body. The second has no signed time: the `timestamp` in its body
  * is when the event happened, which a retry two days later keeps. Its pages show both a `whsec_`
  * secret and 64 hexadecimal digits, and do not say which bytes sign.
- *
- * Source: Hook Mesh's pages on webhook signatures and on idempotency.
  */
 export const hookMesh = defineProviderWith<KeyOptions, "payload">(
   "hook-mesh",

@@ -8,8 +8,6 @@ import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
 /**
  * Events of Cal.com, without an id, and without a type where the webhook has a template of its own.
  * They are sent once.
- *
- * Source: cal.com's packages/features/webhooks/lib/sendPayload.ts.
  */
 export const calcom = defineProvider({
   name: "calcom",
@@ -58,11 +56,7 @@ export const okta = defineProvider({
   answer: { status: 204, type: "application/json" },
 });
 
-/**
- * Events of Typeform: base64 behind the prefix.
- *
- * Source: https://www.typeform.com/developers/webhooks/secure-your-webhooks/.
- */
+/** Events of Typeform: base64 behind the prefix. */
 export const typeform = defineProvider({
   name: "typeform",
   verify: signature({ header: "typeform-signature", prefix: "sha256=", encoding: "base64" }),
@@ -84,9 +78,6 @@ export const workos = defineProvider({
 /**
  * Events of Zendesk. Those of a trigger or an automation have a body of yours, with or without a
  * type. The tolerance is a day, as none is documented.
- *
- * Source: https://developer.zendesk.com/documentation/webhooks/verifying/ and
- * https://developer.zendesk.com/documentation/webhooks/anatomy-of-a-webhook-request.
  */
 export const zendesk = defineProvider({
   name: "zendesk",
