@@ -13,7 +13,7 @@ const NOT_DOCUMENTED = "not documented";
 export function pagesOf(senders) {
   const whole = Object.entries(FACTS.senders).map(([name, facts]) => {
     const { provider } = senders[name](facts.options);
-    return { name, facts, provider };
+    return { name, facts, provider: provider.at?.("https://example.com/") ?? provider };
   });
   const aliases = Object.entries(FACTS.aliases).map(([name, facts]) => ({ name, ...facts }));
   const pages = new Map([["README.md", indexOf(whole, aliases)]]);
@@ -41,7 +41,7 @@ function pageOf({ name, facts, provider }) {
     provider.needsSecret === false ? facts.secret : `${facts.secret}; \`<SOURCE>_WEBHOOK_SECRET\``;
   const rows = {
     Config: `\`${name}(${options === "" ? "" : `{ ${options} }`})\``,
-    URL: "`/webhooks/<source>` of the ingress",
+    URL: `\`/webhooks/<source>\` of the ingress${provider.signedUrl === undefined ? "" : "; signed, by `publicUrl` or `url`"}`,
     Secret: secretPrefix === undefined ? secret : `${secret}; begins with \`${secretPrefix}\``,
     "Content type": `\`${facts.contentType ?? "application/json"}\``,
     Signed: facts.signed,

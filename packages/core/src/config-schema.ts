@@ -92,6 +92,13 @@ export const configSchema = z.strictObject({
       (sources) => Object.keys(sources).length === 0 || Object.keys(withUrl(sources)).length > 0,
       "must name at least one source with a URL: all of them are internal",
     ),
+  publicUrl: z
+    .string()
+    .regex(
+      /^https?:\/\/[^\s?#]*[^\s?#/]$/,
+      "must be a URL without a query and without / at its end",
+    )
+    .optional(),
   handlers: handlersSchema.default(() => []),
   schema: tablesSchema.optional(),
   migrations: z.string().min(1).optional(),

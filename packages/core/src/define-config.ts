@@ -18,10 +18,21 @@ export function defineConfig<
  * @throws `invalid_config` with every problem and its path, one a line
  */
 export function parseConfig(input: unknown, found: readonly string[] = []): Config {
-  const parsed = configSchema.safeParse(input, { error: plainWords });
+  const parsed = configSchema.safeParse(withUrls(input), { error: plainWords });
   if (parsed.success && found.length === 0) return parsed.data;
   const lines = parsed.error === undefined ? found : [problems(parsed.error), ...found];
   throw new MillraceError("invalid_config", `Cannot use the config:\n${lines.join("\n")}`);
+}
+
+/** Sources whose sender signs the URL that it calls have it below `publicUrl`. */
+function withUrls(input: unknown): unknown {
+  const { publicUrl, sources } = Object(input) as Partial<ConfigInput>;
+  if (typeof publicUrl !== "string" || !(sources instanceof Object)) return input;
+  const entries = Object.entries(sources).map(([name, source]) => {
+    const provider = source?.provider?.at?.(`${publicUrl}/webhooks/${name}`);
+    return [name, provider === undefined ? source : { ...source, provider }];
+  });
+  return { ...Object(input), sources: Object.fromEntries(entries) };
 }
 
 export function problems(error: z.ZodError): string {

@@ -144,6 +144,8 @@ export interface Provider<DataField extends string = string> {
 
   /** The URL that the signature covers, as the config has it. */
   readonly signedUrl?: string;
+  /** The same provider for a URL, of a sender that signs the one it calls and has none yet. */
+  readonly at?: (url: string) => Provider;
 
   /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it */
   createVerifier(secrets: readonly string[], options?: VerifierOptions): Verifier;

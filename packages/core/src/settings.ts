@@ -16,6 +16,11 @@ export interface ConfigInput<
    */
   sources: Sources;
   /**
+   * The address of `/webhooks` as senders reach it, such as `https://hooks.example.com`, for those
+   * that sign the URL that they call. Default: each has its own `url`.
+   */
+  publicUrl?: string | undefined;
+  /**
    * The handlers: a list of `on(...)`, or a function that imports one, such as
    * `() => import("./handlers.ts")`. The ingress never calls the function. Default: none.
    */

@@ -8,6 +8,7 @@ import {
   meta,
   signature,
   StaleTimestamp,
+  square,
   standardWebhooks,
   twilio,
   Unavailable,
@@ -236,6 +237,26 @@ test("WooCommerce's ping is answered, and with a signature it is a delivery", ()
     else expect(answer).toHaveProperty("handshake");
   }
   expect(post("webhook_id=12", { "x-wc-webhook-signature": "AAAA" })).toMatchObject({ ok: false });
+});
+
+test("a sender that signs its URL has that of publicUrl, or its own", () => {
+  const secret = "0123456789abcdef";
+  const own = "https://example.com/mine";
+  const config = {
+    publicUrl: "https://hooks.example.com",
+    sources: { a: square(), b: square({ url: own }) },
+  };
+  const { a, b } = parseConfig(config).sources;
+  const signed = signedDelivery(square({ url: "https://hooks.example.com/webhooks/a" }), {
+    secret,
+  });
+  expect(a?.provider.createVerifier([secret]).verify(signed)).toMatchObject({ ok: true });
+  expect(b?.provider.createVerifier([secret]).verify(signed)).toMatchObject({ ok: false });
+  expect(b?.provider.signedUrl).toBe(own);
+  expect(() => parseConfig({ sources: config.sources })).toThrow("sources.a.url: is missing");
+  expect(() => parseConfig({ ...config, publicUrl: "hooks.example.com/" })).toThrow(
+    "publicUrl: must",
+  );
 });
 
 test("a verifier can be made for another URL, and for another encoding of the secret", () => {

@@ -13,7 +13,7 @@ import {
   type Verifier,
   type VerifierOptions,
 } from "@millrace/core";
-import type { z } from "zod";
+import { z } from "zod";
 import { createAnswer, OK_ANSWERS, type AnswerParts } from "./answers.ts";
 import { readDelivery } from "./identity/delivery-reader.ts";
 import { createIdentify, type IdentityParts } from "./identity/identify.ts";
@@ -21,6 +21,7 @@ import { type DeliveryReader, type Location, placesOf } from "./identity/locatio
 import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
 import { firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
 import { badSignature } from "./signature/signed-message.ts";
+import type { UrlOptions } from "./signature/signed-url.ts";
 import { functionScheme, type VerifyFunction } from "./signature/verify-function.ts";
 
 /** Answers a handshake; undefined for a delivery with events, and for a challenge to refuse. */
@@ -119,6 +120,23 @@ export function defineProviderWith<Own extends object, DataField extends string 
       options: policy,
     };
   };
+}
+
+/** The same for a sender that signs the URL that it calls, which may follow from `publicUrl`. */
+export function defineProviderAt<DataField extends string = never>(
+  name: string,
+  url: z.ZodType<string>,
+  partsOf: (own: { readonly url: string }) => OptionParts<DataField>,
+): SourceFactory<never, DataField, UrlOptions> {
+  const define = defineProviderWith(name, z.strictObject({ url }), partsOf);
+  const factory = (options?: UrlOptions & SourceOptions) => {
+    const source = Reflect.apply(define, undefined, [options]);
+    const at = (registered: string) => define({ url: registered }).provider;
+    return options?.url === undefined
+      ? { ...source, provider: { ...source.provider, at } }
+      : source;
+  };
+  return factory as SourceFactory<never, DataField, UrlOptions>;
 }
 
 /** Stands for a provider with wrong options, until the config is refused. */

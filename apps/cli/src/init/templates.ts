@@ -1,14 +1,13 @@
 import { secretVariable, type SourceDefinition } from "@millrace/core";
 import { senders } from "@millrace/providers";
 
-const urlOf = (source: string) => ({ url: `https://example.com/webhooks/${source}` });
+const PUBLIC_URL = "https://example.com";
 const OPTIONS: Readonly<Record<string, object>> = {
-  googlePubsub: { audience: urlOf("google-pubsub").url, serviceAccount: "push@example.com" },
-  hubspot: urlOf("hubspot"),
-  mandrill: urlOf("mandrill"),
+  googlePubsub: {
+    audience: `${PUBLIC_URL}/webhooks/google-pubsub`,
+    serviceAccount: "push@example.com",
+  },
   meta: { verifyToken: "choose-a-token" },
-  square: urlOf("square"),
-  twilio: urlOf("twilio"),
 };
 
 const { hmac: _, ...named } = senders;
@@ -20,8 +19,10 @@ const makers = Object.entries(named) as unknown as [
 /** The senders that `millrace init` knows, by their provider's name, which their source gets. */
 export const STARTERS = Object.fromEntries(
   makers.map(([factory, make]) => {
-    const { provider } = make(OPTIONS[factory]);
-    return [provider.name, { factory, options: optionsCode(factory), provider }];
+    const { provider: made } = make(OPTIONS[factory]);
+    const provider = made.at?.(PUBLIC_URL) ?? made;
+    const signsUrl = made.at !== undefined;
+    return [provider.name, { factory, options: optionsCode(factory), signsUrl, provider }];
   }),
 );
 
@@ -76,13 +77,16 @@ function config(sources: readonly string[]): string {
     const key = /^[a-z]\w*$/.test(source) ? source : `"${source}"`;
     return `    ${key}: ${factory}(${options}), // posts to /webhooks/${source}`;
   });
+  const publicUrl = sources.some((source) => STARTERS[source]?.signsUrl)
+    ? `  publicUrl: "${PUBLIC_URL}", // as the senders reach /webhooks\n`
+    : "";
   return `import { ${["defineConfig", ...factories].join(", ")} } from "millrace";
 
 export default defineConfig({
   sources: {
 ${lines.join("\n")}
   },
-  handlers: () => import("./handlers.ts"),
+${publicUrl}  handlers: () => import("./handlers.ts"),
   migrations: "./migrations",
 });
 `;

@@ -1,8 +1,7 @@
-import { z } from "zod";
 import { echo, noChallenge } from "../answers.ts";
 import {
   defineProvider,
-  defineProviderWith,
+  defineProviderAt,
   type AnswerChallenge,
   type SourceFactory,
 } from "../define-provider.ts";
@@ -13,7 +12,7 @@ import twilioSamples from "../samples/twilio.json" with { type: "json" };
 import zoomSamples from "../samples/zoom.json" with { type: "json" };
 import { signature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
-import { signedUrl, urlFormMessage, type UrlOptions } from "../signature/signed-url.ts";
+import { signedUrl, urlFormMessage } from "../signature/signed-url.ts";
 
 /** Events of LINE's Messaging API, in lists. */
 export const line = defineProvider({
@@ -27,15 +26,16 @@ export const line = defineProvider({
   answer: { status: 200 },
 });
 
-const urlWithoutQuery = z.strictObject({
-  url: signedUrl.regex(/^[^?]*$/, "must have no query: that is taken from each delivery"),
-});
+const urlWithoutQuery = signedUrl.regex(
+  /^[^?]*$/,
+  "must have no query: that is taken from each delivery",
+);
 
 /**
  * Events of Mailchimp Transactional (Mandrill), in lists within a form, without an id. A new URL is
  * asked for by HEAD.
  */
-export const mandrill = defineProviderWith<UrlOptions>("mandrill", urlWithoutQuery, ({ url }) => ({
+export const mandrill = defineProviderAt("mandrill", urlWithoutQuery, ({ url }) => ({
   verify: signature({
     header: "x-mandrill-signature",
     algorithm: "sha1",
@@ -121,7 +121,7 @@ export const telegram = defineProvider({
  * calls that wait for instructions. Type: `EventType`, else what a status is of and the status:
  * `message.delivered`.
  */
-export const twilio = defineProviderWith<UrlOptions>("twilio", urlWithoutQuery, ({ url }) => ({
+export const twilio = defineProviderAt("twilio", urlWithoutQuery, ({ url }) => ({
   idPrefix: "uuid",
   verify: signature({
     ...{ header: "x-twilio-signature", algorithm: "sha1", encoding: "base64" },

@@ -1,5 +1,5 @@
 import type { Delivery } from "@millrace/core";
-import { defineProvider, defineProviderWith } from "../define-provider.ts";
+import { defineProvider, defineProviderAt } from "../define-provider.ts";
 import { readDelivery } from "../identity/delivery-reader.ts";
 import { digest } from "../identity/locations.ts";
 import paddleSamples from "../samples/paddle.json" with { type: "json" };
@@ -8,7 +8,7 @@ import stripeSamples from "../samples/stripe.json" with { type: "json" };
 import { keysIn } from "../signature/prepare-secrets.ts";
 import { hmacAlgorithm } from "../signature/signature-algorithm.ts";
 import { signature, timedSignature } from "../signature/signature.ts";
-import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
+import { signedUrl } from "../signature/signed-url.ts";
 import { PADDLE_TYPES } from "../types/paddle-types.ts";
 import { STRIPE_TYPES } from "../types/stripe-types.ts";
 
@@ -120,7 +120,7 @@ export const razorpay = defineProvider({
  * Events of Square, signed with the registered URL. The signature key is text. The older
  * `x-square-signature` is not looked at.
  */
-export const square = defineProviderWith<UrlOptions, "data">("square", urlOptions, ({ url }) => ({
+export const square = defineProviderAt<"data">("square", signedUrl, ({ url }) => ({
   idPrefix: "uuid",
   verify: signature({
     header: "x-square-hmacsha256-signature",

@@ -1,9 +1,9 @@
 import { echo } from "../answers.ts";
-import { defineProvider, defineProviderWith } from "../define-provider.ts";
+import { defineProvider, defineProviderAt } from "../define-provider.ts";
 import { digest } from "../identity/locations.ts";
 import { signature, timedSignature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
-import { urlOptions, type UrlOptions } from "../signature/signed-url.ts";
+import { signedUrl } from "../signature/signed-url.ts";
 
 /**
  * Events of Cal.com, without an id, and without a type where the webhook has a template of its own.
@@ -22,7 +22,7 @@ export const calcom = defineProvider({
  * Events of HubSpot, in arrays. `eventId` is not unique, so the identity is the SHA-256 of all that
  * a retry keeps; `attemptNumber` is not in it.
  */
-export const hubspot = defineProviderWith<UrlOptions>("hubspot", urlOptions, ({ url }) => ({
+export const hubspot = defineProviderAt("hubspot", signedUrl, ({ url }) => ({
   verify: signature({
     ...{ header: "x-hubspot-signature-v3", encoding: "base64" },
     message: "POST{url}{body}{ts}",

@@ -5,8 +5,8 @@ import type { Message, MessageMaker } from "./signature-algorithm.ts";
 
 /** Options of a sender that signs the URL that it calls. */
 export interface UrlOptions {
-  /** The URL exactly as it is registered at the sender. */
-  readonly url: string;
+  /** The URL exactly as it is registered at the sender. Default: that of `publicUrl`. */
+  readonly url?: string | undefined;
 }
 
 /**
@@ -21,8 +21,6 @@ export const signedUrl = z
     "must be the whole URL that is registered there, from https:// on, without a fragment",
   )
   .refine((url) => URL.canParse(url), "must be a URL");
-
-export const urlOptions = z.strictObject({ url: signedUrl });
 
 const DEFAULT_PORTS = { http: ":80", https: ":443" } as const;
 
