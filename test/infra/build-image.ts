@@ -22,11 +22,10 @@ const SHORTCUTS: Readonly<Record<string, Shortcut>> = {
 };
 
 /**
- * Takes the steps of the Dockerfile as an engine would, each stage in a folder of its own. Only what
- * an engine is for is missing: the base image, its user, and layers.
- * @param whole - also installs the tools and builds anew; else both are taken from this repository.
+ * Takes the steps of the Dockerfile as an engine would, each stage in a folder of its own. The base
+ * image, its user, and layers are missing; tools and build are those of this repository.
  */
-export async function buildImage(options: { whole: boolean }): Promise<BuiltImage> {
+export async function buildImage(): Promise<BuiltImage> {
   const stages = parseDockerfile(await readFile(join(ROOT, "infra", "Dockerfile"), "utf8"));
   const scratch = await mkdtemp(join(tmpdir(), "millrace-image-"));
   // Another user runs what lies below.
@@ -34,7 +33,7 @@ export async function buildImage(options: { whole: boolean }): Promise<BuiltImag
   const folderOf = (stage: string) => join(scratch, stage);
   for (const stage of stages) {
     await mkdir(folderOf(stage.name ?? ""), { recursive: true });
-    for (const step of stage.steps) await take(step, stage, { folderOf, ...options });
+    for (const step of stage.steps) await take(step, stage, folderOf);
   }
   const last = stages.at(-1);
   if (last === undefined) throw new Error("Cannot build the image: the Dockerfile has no stage");
@@ -48,23 +47,20 @@ export async function buildImage(options: { whole: boolean }): Promise<BuiltImag
   };
 }
 
-interface Build {
-  readonly folderOf: (stage: string) => string;
-  readonly whole: boolean;
-}
+type FolderOf = (stage: string) => string;
 
-async function take(step: Step, stage: Stage, { folderOf, whole }: Build): Promise<void> {
+async function take(step: Step, stage: Stage, folderOf: FolderOf): Promise<void> {
   const folder = folderOf(stage.name ?? "");
   if (step.name === "COPY") return await copy(step, { folder, folderOf });
   if (step.name !== "RUN") return;
-  const shortcut = whole ? undefined : SHORTCUTS[step.text];
+  const shortcut = SHORTCUTS[step.text];
   if (shortcut !== undefined) return await shortcut(folder);
   await run(step.text, folder);
 }
 
 async function copy(
   { args, flags }: Step,
-  { folder, folderOf }: { folder: string; folderOf: Build["folderOf"] },
+  { folder, folderOf }: { folder: string; folderOf: FolderOf },
 ): Promise<void> {
   const target = join(folder, args.at(-1) ?? "");
   const sources = args.slice(0, -1);

@@ -16,16 +16,7 @@ import { until } from "../support/until.ts";
 import { buildImage, type BuiltImage } from "./build-image.ts";
 import { ROOT } from "./context.ts";
 
-/** With IMAGE=all the tools are installed and everything is built anew, as an engine would; else
- * both are taken from this repository, and the rest of the Dockerfile's steps are run. */
-const WHOLE = process.env["IMAGE"] === "all";
 const NOBODY = 65_534;
-
-if (!WHOLE) {
-  process.stdout.write(
-    "The image's tools and build are this repository's; IMAGE=all makes them anew\n",
-  );
-}
 
 describeOnRedis("what the Dockerfile's steps make", () => {
   let image: BuiltImage;
@@ -34,7 +25,7 @@ describeOnRedis("what the Dockerfile's steps make", () => {
   let options: ProcessOptions;
 
   beforeAll(async () => {
-    [image, servers] = await Promise.all([buildImage({ whole: WHOLE }), onRedis()]);
+    [image, servers] = await Promise.all([buildImage(), onRedis()]);
     // As the compose file mounts it.
     await cp(join(ROOT, "examples", "store"), join(image.folder, "config"), { recursive: true });
     env = {

@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { validate } from "dockerfile-utils";
 import { beforeAll, expect, test } from "vitest";
-import { millrace } from "../support/run-in-process.ts";
 import { contextFiles, readIgnore, ROOT } from "./context.ts";
 import { lastStep, parseDockerfile, type Stage } from "./dockerfile.ts";
 
@@ -47,16 +46,6 @@ test("it runs as another user than root, who owns nothing in it", () => {
   expect(lastStep(runtime, "USER")?.args).toEqual(["node"]);
   const owners = stages.flatMap(({ steps }) => steps.flatMap(({ flags }) => flags["chown"] ?? []));
   expect(owners).toEqual([]);
-});
-
-test("its command is the millrace of this repository, and its ports are the defaults", async () => {
-  const runtime = stages.at(-1);
-  const [node, bin = ""] = lastStep(runtime, "ENTRYPOINT")?.args ?? [];
-  expect(node).toBe("node");
-  expect(await readFile(join(ROOT, bin), "utf8")).toContain("await main()");
-  const { code } = await millrace([...(lastStep(runtime, "CMD")?.args ?? [])]);
-  expect(code).toBe(0);
-  expect(lastStep(runtime, "EXPOSE")?.args).toEqual(["3000", "3001", "3002"]);
 });
 
 test("its health check is a file of the image, and asks whether the process lives", () => {
