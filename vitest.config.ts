@@ -48,6 +48,7 @@ const NIGHTLY = [
   "test/golden/stable-names.test.ts",
   "test/infra/built-image.test.ts",
   "test/infra/compose-servers.test.ts",
+  "test/infra/kubernetes.test.ts",
   "test/infra/monitoring.test.ts",
   "test/infra/set-ups.test.ts",
   "test/intake/open-receiver.test.ts",

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { loadConfig } from "@millrace/service";
 import { parse } from "yaml";
+import { STORE_CONFIG } from "../support/run-in-process.ts";
 import { ROOT } from "./context.ts";
 
 export interface Service {
@@ -55,4 +57,14 @@ export function settingsOf(command: readonly string[]): [name: string, value: st
     const [name = "", value = ""] = word.split("=");
     return [[name, value] as [string, string]];
   });
+}
+
+/** In milliseconds, by role: its own time, and what it undoes, enqueues, and closes after it. */
+export async function timesToStop(): Promise<Readonly<Record<string, number>>> {
+  const { config } = await loadConfig(STORE_CONFIG);
+  return {
+    ingress: config.ingress.shutdownTimeoutMs + 5_000,
+    worker: config.worker.shutdownTimeoutMs + 10_000,
+    dashboard: 5_000 + 5_000,
+  };
 }

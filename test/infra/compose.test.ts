@@ -10,6 +10,7 @@ import {
   environmentOf,
   readComposeFile,
   settingsOf,
+  timesToStop,
   type ComposeFile,
   type Service,
 } from "./compose-file.ts";
@@ -182,13 +183,7 @@ test("everything that is mounted is declared, or lies in the repository", () => 
 });
 
 test("every role is given more time to stop than it takes", async () => {
-  const { config } = await loadConfig(STORE_CONFIG);
-  // What each does after its own time: enqueue what is left; undo, tell the hooks, end the pools.
-  const takesMs: Record<string, number> = {
-    ingress: config.ingress.shutdownTimeoutMs + 5_000,
-    worker: config.worker.shutdownTimeoutMs + 10_000,
-    dashboard: 5_000 + 5_000,
-  };
+  const takesMs = await timesToStop();
   for (const [, service] of ours) {
     if (roleOf(service) === "migrate") continue;
     const [, seconds] = /^(\d+)s$/.exec(service.stop_grace_period ?? "") ?? [];
