@@ -26,13 +26,9 @@ test("the table says who, how, what stands in the way, and what is left", () => 
 });
 
 test("every control has a test that is there", () => {
-  for (const row of rows) {
-    const tests = testsOf(row);
-    expect(tests.length).toBeGreaterThan(0);
-    expect(
-      tests.filter((path) => !path.endsWith(".test.ts") || !existsSync(join(ROOT, path))),
-    ).toEqual([]);
-  }
+  const isTest = (path: string) => path.endsWith(".test.ts") && existsSync(join(ROOT, path));
+  const without = rows.filter((row) => testsOf(row).length === 0 || !testsOf(row).every(isTest));
+  expect(without).toEqual([]);
 });
 
 test("every attack that is tested has its row", () => {

@@ -1,11 +1,10 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dashboardConnections, ingressConnections, workerConnections } from "@millrace/connect";
 import { environmentSchema, readEnvironment, secretVariable, withUrl } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import { beforeAll, expect, test } from "vitest";
-import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
+import { STORE_CONFIG } from "../support/run-in-process.ts";
 import {
   environmentOf,
   readComposeFile,
@@ -31,13 +30,6 @@ const countOf = (role: string) => ours.filter(([, service]) => roleOf(service) =
 test("there are two ingresses, two workers, a dashboard and one migration", () => {
   expect(["migrate", ...ROLES].map(countOf)).toEqual([1, 2, 2, 1]);
   expect(ours).toHaveLength(6);
-});
-
-test("every command is one of millrace", async () => {
-  for (const [, { command = [] }] of ours) {
-    expect(command).toHaveLength(1);
-    expect(await millrace(["help", ...command])).toMatchObject({ code: 0 });
-  }
 });
 
 test("every role is asked for its own readiness, ends by its signal, and writes nowhere", () => {
@@ -85,6 +77,9 @@ test("only the dashboard is given its password and token, and Prometheus' name i
 test("each role has its own login, with the password that the servers are given for it", async () => {
   const roles = await environmentOf(compose.services["roles"]);
   const redis = await environmentOf(compose.services["redis"]);
+  const postgres = await environmentOf(compose.services["postgres"]);
+  // The tables of one named "millrace" would be made in Millrace's schema.
+  expect(postgres["POSTGRES_USER"]).toBe("postgres");
   for (const [, service] of ours) {
     const role = roleOf(service);
     const { DATABASE_URL, RETENTION_DATABASE_URL, REDIS_URL } = await environmentOf(service);
@@ -105,10 +100,6 @@ test("each role has its own login, with the password that the servers are given 
       password: redis[`REDIS_${role.toUpperCase()}_PASSWORD`],
     });
   }
-});
-
-test("the superuser has not the name of Millrace's schema, where its tables would be made", async () => {
-  expect((await environmentOf(compose.services["postgres"]))["POSTGRES_USER"]).toBe("postgres");
 });
 
 test("every role of roles.sql and user of users.acl has a password from the environment", async () => {
@@ -167,19 +158,6 @@ test("ports are published on loopback alone, each once, and those of the roles a
   expect(inside("dashboard")).toEqual([defaults.DASHBOARD_PORT]);
   expect(compose.services["redis"]?.ports).toBeUndefined();
   expect(compose.services["postgres"]?.ports).toBeUndefined();
-});
-
-test("everything that is mounted is declared, or lies in the repository", () => {
-  for (const { volumes = [], secrets = [] } of Object.values(compose.services)) {
-    for (const [source = ""] of volumes.map((volume) => volume.split(":"))) {
-      if (source.startsWith(".")) expect(existsSync(join(ROOT, "infra", source))).toBe(true);
-      else expect(Object.keys(compose.volumes)).toContain(source);
-    }
-    for (const secret of secrets) {
-      const file = compose.secrets[secret]?.file ?? "";
-      expect(existsSync(join(ROOT, "infra", `${file}.example`))).toBe(true);
-    }
-  }
 });
 
 test("every role is given more time to stop than it takes", async () => {

@@ -7,17 +7,15 @@ export interface Step {
 
 export interface Stage {
   readonly name: string | undefined;
-  readonly from: string;
   readonly steps: readonly Step[];
 }
 
 export function parseDockerfile(text: string): readonly Stage[] {
-  const stages: { name: string | undefined; from: string; steps: Step[] }[] = [];
+  const stages: { name: string | undefined; steps: Step[] }[] = [];
   for (const line of instructionsOf(text)) {
     const step = stepOf(line);
-    const [from = "", as, name] = step.args;
-    if (step.name === "FROM")
-      stages.push({ from, name: as === "AS" ? name : undefined, steps: [] });
+    const [, as, name] = step.args;
+    if (step.name === "FROM") stages.push({ name: as === "AS" ? name : undefined, steps: [] });
     else stages.at(-1)?.steps.push(step);
   }
   return stages;

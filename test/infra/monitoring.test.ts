@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { basename, dirname, join } from "node:path";
@@ -58,13 +57,6 @@ test("every process of the compose file is scraped, at its port", async () => {
     static_configs.flatMap(({ targets }) => targets.map((target) => `${job_name} ${target}`)),
   );
   expect(scraped.toSorted()).toEqual(wanted.toSorted());
-});
-
-test("the rules lie beside the configuration that names them", async () => {
-  const { rule_files } = parse(await read("prometheus/prometheus.yml")) as { rule_files: string[] };
-  for (const file of rule_files) expect(existsSync(join(INFRA, "prometheus", file))).toBe(true);
-  const { services } = await readComposeFile();
-  expect(services["prometheus"]?.volumes).toContain("./prometheus:/etc/prometheus:ro");
 });
 
 test("Prometheus knocks at the dashboard's door with a token that may only look", async () => {

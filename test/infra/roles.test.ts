@@ -53,12 +53,3 @@ test("roles.sql names nothing that is not there", async () => {
   );
   expect(named.filter((name) => !known.includes(name))).toEqual([]);
 });
-
-test("nobody but the dashboard has a right on the audit", () => {
-  const statements = written().filter((statement) =>
-    /^ +GRANT.*\bmillrace\.audit\b/s.test(statement),
-  );
-  expect(statements).toHaveLength(1);
-  expect(statements[0]).toMatch(/TO millrace_dashboard;$/);
-  expect(statements[0]).not.toMatch(/DELETE|TRUNCATE|ALL/);
-});

@@ -11,13 +11,7 @@ import { millrace } from "../support/run-in-process.ts";
 import { hasGcc } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
 import { readSetUpTable, type StartState } from "./set-ups-table.ts";
-import {
-  asRole,
-  openServers,
-  withUrl,
-  type SetUpServers,
-  type Variables,
-} from "./set-up-servers.ts";
+import { openServers, withUrl, type SetUpServers, type Variables } from "./set-up-servers.ts";
 import { SET_UPS } from "./set-ups.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/set-ups/millrace.config.ts", import.meta.url));
@@ -59,23 +53,6 @@ describeOnRedis("set-ups", () => {
     },
   );
 
-  test("a worker's start tells the connections of Postgres, who holds them, and what it may take", async () => {
-    const DATABASE_URL = await servers.newDatabase();
-    const env = { MILLRACE_CONFIG: CONFIG, DATABASE_URL, REDIS_URL: servers.redis.url };
-    const started = await startProcess("worker", env, "ready");
-    onTestFinished(() => started.end());
-    const told = await until(() =>
-      started
-        .output()
-        .split("\n")
-        .find((line) => line.includes("connections of Postgres")),
-    );
-    expect(JSON.parse(told)).toMatchObject({
-      ...{ given: 297, limit: "max_connections is 300, and 3 are reserved" },
-      ...{ may_take_here: 28, in_use: { "millrace-worker": expect.any(Number) } },
-    });
-  });
-
   describe("an ingress", () => {
     const start = async (variables: Variables, wanted: StartState) => {
       const env = { MILLRACE_CONFIG: CONFIG, SHOP_WEBHOOK_SECRET: "a-plain-secret", ...variables };
@@ -83,17 +60,6 @@ describeOnRedis("set-ups", () => {
       onTestFinished(() => started.end());
       return started;
     };
-
-    test("is refused with the login of another role, also where it has Redis", async () => {
-      await forgetOwner(servers);
-      const { variables } = await asRole(servers, "retention");
-      const { state, text } = await start(
-        { ...variables, REDIS_URL: servers.redis.url },
-        "refused",
-      );
-      expect(state).toBe("refused");
-      expect(text()).toMatch(/lacks rights of the ingress: .*INSERT on millrace.events/);
-    });
 
     test("waits for its only store, says why, and is degraded where it has another one", async () => {
       const DATABASE_URL = withUrl(servers.databaseUrl, (url) => (url.password = "another"));

@@ -86,14 +86,6 @@ describe("a new column of an event", { timeout: 300_000 }, () => {
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ event_id: "evt_1", region: "eu" });
   });
-
-  test("does not compile in the page without the contract", async () => {
-    await migrate();
-    expect(await compile("-b")).toEqual({ code: 0, output: "" });
-    const { code, output } = await compile("-p", "apps/ledger-page/tsconfig.page.json");
-    expect(code).not.toBe(0);
-    expect(output).toContain("src/page/region.ts");
-  });
 });
 
 const SOURCE = "acme";

@@ -42,12 +42,6 @@ export const status: Promise<"pending" | "completed" | "failed"> = deliver(confi
   (delivered) => delivered.status,
 );
 export const teardown: Promise<() => Promise<void>> = setup();
-export const shipped = async ({ deliver: send, emitted, advance }: TestEnvironment) => {
-  const order = await send("stripe", "a", {}, { settle: true });
-  const steps: { name: string }[] = [...order.steps];
-  const [mail] = await emitted(order);
-  return [steps, mail?.payload.to, mail?.nextAttemptInMs, await advance(60_000)];
-};
 // @ts-expect-error a source is made by a provider's function
 defineConfig({ sources: { stripe: "stripe" } });
 // @ts-expect-error a receiver is opened, and shows nothing of its stores
