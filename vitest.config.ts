@@ -50,6 +50,7 @@ const NIGHTLY = [
   "test/infra/compose-servers.test.ts",
   "test/infra/kubernetes.test.ts",
   "test/infra/monitoring.test.ts",
+  "test/infra/proxies.test.ts",
   "test/infra/set-ups.test.ts",
   "test/intake/open-receiver.test.ts",
   "test/intake/processes.test.ts",
