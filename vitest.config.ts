@@ -52,6 +52,7 @@ const NIGHTLY = [
   "test/infra/monitoring.test.ts",
   "test/infra/proxies.test.ts",
   "test/infra/set-ups.test.ts",
+  "test/infra/systemd.test.ts",
   "test/intake/open-receiver.test.ts",
   "test/intake/processes.test.ts",
   "test/intake/redelivered-after-restore.test.ts",

@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { environmentSchema } from "@millrace/core";
 import { beforeAll, expect, test } from "vitest";
 import { readComposeFile, settingsOf, type ComposeFile } from "./compose-file.ts";
 import { ROOT } from "./context.ts";
@@ -48,5 +49,19 @@ test("the page gives each role the time to stop that the compose file gives it",
   for (const role of ["ingress", "worker", "dashboard"]) {
     const service = Object.values(compose.services).find(({ command }) => command?.[0] === role);
     expect(page).toMatch(new RegExp(`^\\| ${role} .*\\| ${service?.stop_grace_period} +\\|$`, "m"));
+  }
+});
+
+test("the files of the platforms have commands, ports, and variables that exist", async () => {
+  const { INGRESS_PORT, WORKER_PORT, DASHBOARD_PORT } = environmentSchema.parse({});
+  const ports = [INGRESS_PORT, WORKER_PORT, DASHBOARD_PORT].map(String);
+  const commands = ["ingress", "worker", "dashboard", "migrate"];
+  for (const name of await readdir(join(ROOT, "infra/platforms"))) {
+    const text = await readFile(join(ROOT, "infra/platforms", name), "utf8");
+    const named = found(text, /(?:millrace(?:\.mjs)? |(?:args: |command": )\["?)([a-z]+)/g);
+    expect(commands, name).toEqual(expect.arrayContaining(named));
+    expect(ports, name).toEqual(expect.arrayContaining(found(text, /[pP]ort\W+(\d+)/g)));
+    const used = found(text, /\b([A-Z]{3,}_[A-Z_]+)\b/g);
+    expect(Object.keys(environmentSchema.shape), name).toEqual(expect.arrayContaining(used));
   }
 });
