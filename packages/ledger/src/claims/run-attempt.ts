@@ -11,9 +11,13 @@ import {
   type StopSignal,
 } from "@millrace/core";
 import type pg from "pg";
-import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
+import {
+  acquireConnection,
+  releaseHandlers,
+  type PooledConnection,
+} from "../connection/connection.ts";
 import { ledgerError } from "../connection/database-errors.ts";
-import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
 import { pipeline } from "../connection/pipeline.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { dailyStatement, statement } from "../connection/statement.ts";

@@ -6,12 +6,16 @@ import {
   type StopSignal,
 } from "@millrace/core";
 import { admit, RECORD_FIRST, type Admission, type FirstLimits } from "./admit.ts";
-import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
+import {
+  acquireConnection,
+  releaseHandlers,
+  type PooledConnection,
+} from "../connection/connection.ts";
 import type { Emitted } from "./emit.ts";
 import { isDatabaseUnavailable } from "../connection/database-errors.ts";
 import { GroupRuns, type GroupPart, type GroupRun, type GroupUnit } from "./group-runs.ts";
 import type { Guard } from "./guard.ts";
-import { releaseHandlers, type LedgerContext } from "../connection/ledger-context.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
 import { complete, isOfLedger, settleError, type AttemptEnd, type FinishedRun } from "./settle.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";

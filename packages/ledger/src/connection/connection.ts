@@ -159,3 +159,17 @@ export async function end(
   if (asked.length > 0) isDirect.set(client, results.at(-1)?.rows[0]?.pid === String(processID));
   return ended as pg.QueryResult;
 }
+
+export interface ConnectionReset {
+  readonly source: string;
+  readonly reason: ResetReason;
+}
+
+export function releaseHandlers(
+  { onReset }: { readonly onReset?: ((reset: ConnectionReset) => void) | undefined },
+  connection: PooledConnection,
+  source: string,
+): void {
+  const reason = connection.release();
+  if (reason !== undefined) onReset?.({ source, reason });
+}

@@ -6,7 +6,7 @@ import {
   type TablesRelationalConfig,
 } from "drizzle-orm";
 import type pg from "pg";
-import type { PooledConnection, ResetReason } from "./connection.ts";
+import type { ConnectionReset } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
 export interface LedgerOptions extends Partial<ComparisonRules> {
@@ -20,11 +20,6 @@ export interface LedgerOptions extends Partial<ComparisonRules> {
   readonly keysDays?: number;
   readonly schema?: Record<string, unknown> | undefined;
   readonly onReset?: ((reset: ConnectionReset) => void) | undefined;
-}
-
-export interface ConnectionReset {
-  readonly source: string;
-  readonly reason: ResetReason;
 }
 
 export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
@@ -71,15 +66,6 @@ function readTables(schema: Record<string, unknown>): UserTables {
     createTableRelationsHelpers,
   );
   return { fullSchema: schema, schema: tables, tableNamesMap };
-}
-
-export function releaseHandlers(
-  ledger: LedgerContext,
-  connection: PooledConnection,
-  source: string,
-): void {
-  const reason = connection.release();
-  if (reason !== undefined) ledger.onReset?.({ source, reason });
 }
 
 export async function read<T>(

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
-import { callbackify, promisify } from "node:util";
+import { promisify } from "node:util";
 import { commandWords, MillraceError } from "@millrace/core";
+import { connectOnceMore } from "./pinned-settings.ts";
 import { sqlStateOf } from "./sqlstate.ts";
 
 const run = promisify(execFile);
@@ -71,27 +72,4 @@ function reasonOf(error: unknown): string {
   const { killed, message, stderr } = error as Error & { killed?: boolean; stderr?: string };
   if (killed === true) return `no answer in ${TIMEOUT_MS / 1_000} s`;
   return stderr?.trim().split("\n").at(-1) || message;
-}
-
-export function connectOnceMore(
-  pool: { connect: unknown },
-  isSolved: (error: unknown, sinceMs: number) => boolean,
-): void {
-  const connect = (pool.connect as () => Promise<unknown>).bind(pool);
-  const connectTwice = async () => {
-    const sinceMs = performance.now();
-    try {
-      return await connect();
-    } catch (error) {
-      if (!isSolved(error, sinceMs)) throw error;
-      return await connect();
-    }
-  };
-  const withClient = callbackify(connectTwice);
-  pool.connect = (callback?: Parameters<typeof withClient>[0]) => {
-    if (callback === undefined) return connectTwice();
-    // The pool's own queries call it so; they release the client itself.
-    withClient(callback);
-    return undefined;
-  };
 }

@@ -1,6 +1,6 @@
+import { callbackify } from "node:util";
 import { PINNED_LOCALLY, PINNED_OPTIONS } from "@millrace/core";
 import pg from "pg";
-import { connectOnceMore } from "./password-command.ts";
 
 /** For each pool, whether a pooler refuses or ignores what a connection begins with. */
 export class SessionSettings {
@@ -51,4 +51,27 @@ export class SessionSettings {
 
 function isRefusedStartup(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);
+}
+
+export function connectOnceMore(
+  pool: { connect: unknown },
+  isSolved: (error: unknown, sinceMs: number) => boolean,
+): void {
+  const connect = (pool.connect as () => Promise<unknown>).bind(pool);
+  const connectTwice = async () => {
+    const sinceMs = performance.now();
+    try {
+      return await connect();
+    } catch (error) {
+      if (!isSolved(error, sinceMs)) throw error;
+      return await connect();
+    }
+  };
+  const withClient = callbackify(connectTwice);
+  pool.connect = (callback?: Parameters<typeof withClient>[0]) => {
+    if (callback === undefined) return connectTwice();
+    // The pool's own queries call it so; they release the client itself.
+    withClient(callback);
+    return undefined;
+  };
 }
