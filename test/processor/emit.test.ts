@@ -68,7 +68,7 @@ describe.each(Object.entries(WAYS))("an event that is attempted %s", (_, way) =>
     return {
       eventId,
       attempt: (over: Partial<EventJob> = {}) => attempt({ ...job, ...over }),
-      told: () => emitted.filter(({ parent }) => parent.eventId === eventId),
+      told: () => emitted.filter(({ parent }) => parent?.eventId === eventId),
     };
   }
 

@@ -87,9 +87,10 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
   worker: async ({ config, env, environment }) => {
     const worker = createWorkerRole({
       config,
-      handlers: await loadHandlers(config),
+      handlers: await loadHandlers(config, env),
       logger: createLogger({ role: "worker", level: "silent" }),
       archiveDir: undefined,
+      dashboardUrl: environment.DASHBOARD_URL,
       secrets: secretsToHide(config, env),
       groups: environment.MILLRACE_GROUPS === "on",
       openStores: (watch) => openWorker(environment, config, watch),

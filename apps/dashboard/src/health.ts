@@ -68,6 +68,7 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
           fix === undefined ? ["ok", text] : ["bad", text, fix],
         ),
         judge("errors", "Open errors not known", open, openErrors),
+        judge("alerts", "Alerts not known", open, failedAlerts),
         ...(onRedis ? [answers("redis", "Redis", queue)] : []),
         answers("postgres", "Postgres", pingLedger()),
         ...(onRedis ? [eventStore(queue, read)] : []),
@@ -238,6 +239,15 @@ function openErrors({ errors, newErrors, newErrorsSince }: Found<"findOpen">): V
     newErrors === 0 ? "none is new in the last hour" : `${newErrors} new since ${at} UTC`;
   const count = errors < OPEN_ERRORS_MAX ? countOf(errors, "error") : `${errors} errors or more`;
   return ["warn", `${count} open, ${news}`, "Resolve or ignore each once it is looked after."];
+}
+
+function failedAlerts({ failedAlerts: failed }: Found<"findOpen">): Verdict {
+  if (failed === 0) return ["ok", "No alert has failed"];
+  return [
+    "bad",
+    `Alerts are failing: ${failed} not sent`,
+    "See the events of the source millrace.",
+  ];
 }
 
 function refused(refusals: Found<"findRefusals">): Verdict {

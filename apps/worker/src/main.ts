@@ -28,7 +28,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   refuseExampleSecrets({ env, host });
   const loaded = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");
   const { config } = loaded;
-  const handlers = await loadHandlers(config);
+  const handlers = await loadHandlers(config, env);
   const logger = createLogger({ role: "worker", level: environment.LOG_LEVEL });
   logUnhandledRejections(logger);
   warnIfUnsigned(environment, logger);
@@ -37,6 +37,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     handlers,
     logger,
     archiveDir: archiveDirOf(loaded),
+    dashboardUrl: environment.DASHBOARD_URL,
     projectDir: projectDirOf(loaded),
     secrets: secretsToHide(config, env),
     groups: environment.MILLRACE_GROUPS === "on",

@@ -37,7 +37,7 @@ export function observeRetention({
   };
 }
 
-export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity";
+export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity" | "alerts";
 
 function logNotice(notice: RetentionNotice, logger: Logger): void {
   const { kind } = notice;

@@ -1,11 +1,12 @@
-import { settlesWithin, type Config } from "@millrace/core";
+import { ALERTS_SOURCE, isInternal, settlesWithin, type Config } from "@millrace/core";
 import {
   countActivity,
   createRetentionLedger,
   ensurePartitions,
   type createPool,
+  type Ledger,
 } from "@millrace/ledger";
-import { runRetention } from "@millrace/operations";
+import { raiseAlerts, runRetention } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import type { PeriodicTask, RetentionObserver } from "./observe-retention.ts";
 
@@ -18,6 +19,7 @@ const CLOSE_MS = 3_000;
 type Pool = ReturnType<typeof createPool>;
 
 const ACTIVITY_EVERY_MS = 60_000;
+const ALERTS_EVERY_MS = 10_000;
 /** Completed jobs are removed at a twentieth of their time to stay, within these bounds. */
 const COMPLETED_SHARE = 20;
 const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
@@ -31,6 +33,8 @@ export function startPeriodicTasks(
     readonly pool: Pool;
     /** For drops and deletes; its login may have more rights than the other. */
     readonly retentionPool: Pool;
+    readonly ledger: Pick<Ledger, "reads" | "retries">;
+    readonly dashboardUrl: string | undefined;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure">;
     /** True while this process is the one that maintains the queues. */
     readonly leading: () => boolean;
@@ -38,7 +42,7 @@ export function startPeriodicTasks(
     readonly archiveDir: string | undefined;
     readonly observer: RetentionObserver;
   },
-  config: Pick<Config, "retention" | "queue">,
+  config: Pick<Config, "retention" | "queue" | "sources">,
 ) {
   const { pool, retentionPool, queues, leading, archiveDir, observer } = deps;
   const { keepCompletedMs } = config.queue;
@@ -67,6 +71,13 @@ export function startPeriodicTasks(
     if (leading()) await countActivity(pool, signal);
   });
   const tasks = [partitions, retention, completed, activity];
+  const alerted = config.sources[ALERTS_SOURCE];
+  if (alerted !== undefined && isInternal(alerted)) {
+    const alerts = start("alerts", ALERTS_EVERY_MS, async () => {
+      if (leading()) await raiseAlerts(deps);
+    });
+    tasks.push(alerts);
+  }
   return {
     close: async (): Promise<void> => {
       await settlesWithin(Promise.all(tasks.map((task) => task.close())), CLOSE_MS);

@@ -18,6 +18,7 @@ export interface WorkerParts {
   /** True lets first attempts of events share a transaction. */
   readonly groups: boolean;
   readonly archiveDir: string | undefined;
+  readonly dashboardUrl?: string | undefined;
   readonly projectDir?: string;
   readonly secrets?: readonly string[];
   /** The end of every wait for Postgres, and a call for each failed try. */
@@ -49,7 +50,8 @@ export async function startWorker(parts: WorkerParts) {
   const reconciler = startReconciler(parts, worker);
   const tasks = startPeriodicTasks(
     {
-      ...{ pool, retentionPool, queues, archiveDir: parts.archiveDir },
+      ...{ pool, retentionPool, ledger, queues, archiveDir: parts.archiveDir },
+      dashboardUrl: parts.dashboardUrl,
       leading: () => reconciler.leading,
       observer: observers.retention,
     },

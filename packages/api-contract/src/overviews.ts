@@ -106,6 +106,7 @@ const healthItem = z.strictObject({
   id: z.enum([
     "failing",
     "errors",
+    "alerts",
     "redis",
     "postgres",
     "event_store",

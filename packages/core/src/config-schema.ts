@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { alertsSchema } from "./alerts.ts";
 import type { TableSchema } from "./handler.ts";
 import { sourceSchema, withUrl } from "./source-schema.ts";
 import type { HandlersOption, OnFailed } from "./settings.ts";
@@ -103,6 +104,7 @@ export const configSchema = z.strictObject({
   schema: tablesSchema.optional(),
   migrations: z.string().min(1).optional(),
   onFailed: onFailedSchema.optional(),
+  alerts: alertsSchema,
   retention: retentionSchema.prefault({}),
   reconciler: reconcilerSchema.prefault({}),
   queue: queueSchema.prefault({}),

@@ -98,3 +98,15 @@ test("problems are told in plain words, contradictions beside what is misspelt",
 test("a file without a default export is told how to end", () => {
   expect(refusal({})).toContain("sources: is missing; the file must say: export default");
 });
+
+test("alerts have a source of their own, which no sender may be", () => {
+  const alerts = [{ name: "own", target: "x", variable: "X", send: () => Promise.resolve() }];
+  const names = (input: object) => Object.keys(parseConfig(input).sources);
+  expect(names({ sources })).toEqual(["acme"]);
+  expect(names({ sources, alerts })).toEqual(["millrace", "acme"]);
+  const taken = { ...sources, millrace: sources.acme };
+  expect(refusal({ sources: taken, alerts })).toContain(
+    "sources.millrace: is the source of alerts",
+  );
+  expect(refusal({ sources, alerts: ["slack"] })).toContain("alerts.0: must come from alertTo");
+});

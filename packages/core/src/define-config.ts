@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { ALERTS_SOURCE } from "./alerts.ts";
 import { configSchema, type Config } from "./config-schema.ts";
 import { MillraceError } from "./errors.ts";
 import type { TableSchema } from "./handler.ts";
 import { unknownKey } from "./nearest.ts";
+import { INTERNAL_PROVIDER } from "./provider.ts";
 import type { ConfigInput, SourceDefinition } from "./settings.ts";
 
 /** Types a config file, for `defineHandlers` too; it is checked by the process that loads it. */
@@ -14,11 +16,12 @@ export function defineConfig<
 }
 
 /**
- * @param found - problems that the caller has found, as lines
+ * @param others - problems that the caller has found, as lines
  * @throws `invalid_config` with every problem and its path, one a line
  */
-export function parseConfig(input: unknown, found: readonly string[] = []): Config {
-  const parsed = configSchema.safeParse(withUrls(input), { error: plainWords });
+export function parseConfig(input: unknown, others: readonly string[] = []): Config {
+  const found = [...others, ...alertProblems(input)];
+  const parsed = configSchema.safeParse(withAlerts(withUrls(input)), { error: plainWords });
   if (parsed.success && found.length === 0) return parsed.data;
   const lines = parsed.error === undefined ? found : [problems(parsed.error), ...found];
   throw new MillraceError("invalid_config", `Cannot use the config:\n${lines.join("\n")}`);
@@ -33,6 +36,20 @@ function withUrls(input: unknown): unknown {
     return [name, provider === undefined ? source : { ...source, provider }];
   });
   return { ...Object(input), sources: Object.fromEntries(entries) };
+}
+
+function withAlerts(input: unknown): unknown {
+  const { alerts, sources } = Object(input) as Partial<ConfigInput>;
+  if (!Array.isArray(alerts) || alerts.length === 0 || !(sources instanceof Object)) return input;
+  const own = { [ALERTS_SOURCE]: { provider: INTERNAL_PROVIDER } };
+  return { ...Object(input), sources: { ...own, ...sources } };
+}
+
+function alertProblems(input: unknown): string[] {
+  const { alerts, sources } = Object(input) as Partial<ConfigInput>;
+  const taken = Object(sources)[ALERTS_SOURCE] as SourceDefinition | undefined;
+  if (!alerts?.length || taken === undefined || taken.provider?.isInternal === true) return [];
+  return [`  sources.${ALERTS_SOURCE}: is the source of alerts; give yours another name`];
 }
 
 export function problems(error: z.ZodError): string {

@@ -105,6 +105,8 @@ export const environmentSchema = z.object({
   DASHBOARD_VIEWER_TOKENS: namedTokens,
   /** Further names that the dashboard is reached by, comma-separated: `dash.example.com`. */
   DASHBOARD_HOSTS: z.string().optional(),
+  /** The dashboard's address for people, for the links of alerts. */
+  DASHBOARD_URL: url(() => undefined, "https://", "http://"),
   /** Proxies, or their addresses, that are believed about `X-Forwarded-For`. Default: none. */
   TRUST_PROXY: z
     .string()

@@ -46,7 +46,8 @@ export interface IncomingEvent extends EnvelopedEvent {
 }
 
 export interface EmittedEvent extends IncomingEvent {
-  readonly parent: EventKey;
+  /** Undefined for an alert. */
+  readonly parent: EventKey | undefined;
   readonly afterMs: number;
 }
 

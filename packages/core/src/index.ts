@@ -12,6 +12,7 @@
  *   settings.ts has the sentences that an editor shows.
  * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
  */
+export * from "./alerts.ts";
 export * from "./claim.ts";
 export { identifyError } from "./fingerprint.ts";
 export { cutWithoutSecrets, hideSecrets, secretsOf } from "./hide-secrets.ts";

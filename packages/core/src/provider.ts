@@ -1,3 +1,4 @@
+import { MillraceError } from "./errors.ts";
 import { randomBytes, randomUUID } from "node:crypto";
 import type { z } from "zod";
 import type { ErrorCode } from "./error-codes.ts";
@@ -163,4 +164,26 @@ export interface Provider<DataField extends string = string> {
 /** An id as the sender would choose one. */
 export function newEventId({ idPrefix = "evt_" }: Pick<Provider, "idPrefix">): string {
   return idPrefix === "uuid" ? randomUUID() : `${idPrefix}${randomBytes(12).toString("hex")}`;
+}
+
+const NO_URL = { ok: false, code: "unknown_source", message: "The source has no URL" } as const;
+
+/** Never verified, signed, or sent: only the limits and the name are read. */
+export const INTERNAL_PROVIDER: Provider<never> & { readonly isInternal: true } = {
+  name: "internal",
+  isInternal: true,
+  methods: [],
+  bodyBytesMax: 1024 * 1024,
+  keptHeaders: [],
+  idIsSigned: true,
+  createVerifier: () => ({ verify: () => NO_URL }),
+  identify: () => NO_URL,
+  generateSecret: refuse,
+  sampleTypes: [],
+  sample: refuse,
+  sign: refuse,
+};
+
+function refuse(): never {
+  throw new MillraceError("unknown_source", "Cannot deliver to an internal source: it has no URL");
 }

@@ -1,3 +1,4 @@
+import type { AlertChannel } from "./alerts.ts";
 import type { ErrorCode } from "./error-codes.ts";
 import type { EventKey } from "./event.ts";
 import type { Handler, JsonPayload, TableSchema } from "./handler.ts";
@@ -41,6 +42,11 @@ export interface ConfigInput<
    * throws or the worker dies.
    */
   onFailed?: OnFailed | undefined;
+  /**
+   * Where people are notified, once an hour and incident, of new errors, of sources that fail, are
+   * refused, or are silent, and of bulk runs that ended: `[alertTo.slack()]`. Default: nowhere.
+   */
+  alerts?: readonly AlertChannel[] | undefined;
   /** The times for which bodies and completed events are kept. */
   retention?: RetentionOptions | undefined;
   /** The times of the reconciler, which compares the ledger with the queue. */

@@ -18,6 +18,8 @@ export {
   on,
   PermanentError,
   RetryLater,
+  type Alert,
+  type AlertChannel,
   type CallContext,
   type ConfigInput,
   type Emit,
@@ -51,5 +53,6 @@ export type {
   Received,
   ReceiveRequest,
 } from "@millrace/intake";
+export { alertTo } from "./alerts.ts";
 export { openReceiver, type OpenReceiverOptions, type Receiver } from "./open-receiver.ts";
 export * from "@millrace/providers";

@@ -11,7 +11,7 @@ export interface SenderFinding {
 /** Copies of a signed message that are refused in number may be what the sender means. */
 const COPIES_MIN = 3;
 const DAY_MINUTES = 24 * 60;
-const REFUSED_MIN = 20;
+export const REFUSED_MIN = 20;
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads">;
@@ -25,18 +25,21 @@ const FAILED_SHARE_MIN = 0.02;
 const FAILED_FACTOR = 3;
 
 /** Sources of which more events fail than usual. */
-export async function findFailing({
-  ledger: { reads },
-}: Pick<Deps, "ledger">): Promise<SenderFinding> {
-  const failing = (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
+export async function findFailingSources({ ledger: { reads } }: Pick<Deps, "ledger">) {
+  return (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
     const share = failed / events;
     const limit = Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
     if (failed < FAILED_MIN || share <= limit) return [];
-    return `${percent(share)} of ${source} failed (usual ${percent(usual ?? 0)})`;
+    const text = `${percent(share)} of ${source} failed (usual ${percent(usual ?? 0)})`;
+    return [{ source, text }];
   });
+}
+
+export async function findFailing(deps: Pick<Deps, "ledger">): Promise<SenderFinding> {
+  const failing = await findFailingSources(deps);
   if (failing.length === 0) return { text: "No source fails more than usual" };
   return {
-    text: `In the last 10 minutes ${failing.join(", ")}`,
+    text: `In the last 10 minutes ${failing.map(({ text }) => text).join(", ")}`,
     fix: "`millrace errors` shows the causes",
   };
 }

@@ -1,5 +1,5 @@
 import {
-  MillraceError,
+  INTERNAL_PROVIDER,
   type Handler,
   type InternalDefinition,
   type JsonPayload,
@@ -27,28 +27,6 @@ type PayloadsOf<Type extends string, ByType extends Schemas> = {
     : JsonPayload;
 };
 
-const NO_URL = { ok: false, code: "unknown_source", message: "The source has no URL" } as const;
-
-/** Never verified, signed, or sent: only the limits and the name are read. */
-const provider: InternalDefinition["provider"] = {
-  name: "internal",
-  isInternal: true,
-  methods: [],
-  bodyBytesMax: 1024 * 1024,
-  keptHeaders: [],
-  idIsSigned: true,
-  createVerifier: () => ({ verify: () => NO_URL }),
-  identify: () => NO_URL,
-  generateSecret: refuse,
-  sampleTypes: [],
-  sample: refuse,
-  sign: refuse,
-};
-
-function refuse(): never {
-  throw new MillraceError("unknown_source", "Cannot deliver to an internal source: it has no URL");
-}
-
 /**
  * Handlers emit its events (`emit`), and handlers of it run them. To a sender it does not exist.
  */
@@ -60,5 +38,6 @@ export function internal<
 ): InternalDefinition<NoInfer<Type> | (keyof ByType & string), PayloadsOf<NoInfer<Type>, ByType>> {
   const { schemas = {}, types = [], ...policy } = options;
   const named = [...types, ...(Object.keys(schemas) as (keyof ByType & string)[])];
+  const provider: InternalDefinition["provider"] = INTERNAL_PROVIDER;
   return { provider, options: named.length === 0 ? policy : { ...policy, types: named } };
 }

@@ -77,3 +77,13 @@ test("handlers that no event would go to are refused, all at once", async () => 
     ].join("\n"),
   });
 });
+
+test("alerts need an address, which only a worker has, and are sent by a handler", async () => {
+  const send = () => Promise.resolve();
+  const slack = { name: "slack", target: undefined, variable: "SLACK_URL", send };
+  const sources = { shop: { provider: {} }, millrace: { provider: { isInternal: true } } };
+  const config = { sources, handlers: [], alerts: [slack] } as unknown as Config;
+  await expect(loadHandlers(config, {})).rejects.toThrow("slack: set SLACK_URL");
+  expect(await loadHandlers(config)).toEqual([]);
+  expect(await loadHandlers(config, { SLACK_URL: "x" })).toMatchObject([{ sources: ["millrace"] }]);
+});

@@ -1,4 +1,6 @@
 import {
+  alertHandlers,
+  missingTargets,
   MillraceError,
   unknownKey,
   withUrl,
@@ -10,12 +12,19 @@ import { importError } from "./import-error.ts";
 
 /**
  * Loads a config's handlers and checks them against its sources.
+ * @param env - where alerts have their addresses; without it no alert is sent.
  * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
  * every handler whose source is not configured or that no event can match, or with every pair that
  * one event must not have
  */
-export async function loadHandlers(config: Config): Promise<readonly Handler[]> {
-  const handlers = listOf(await evaluate(config));
+export async function loadHandlers(
+  config: Config,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Handler[]> {
+  const { alerts } = config;
+  if (env !== undefined) refuseAlerts(missingTargets(alerts, env));
+  const alerting = env === undefined ? [] : alertHandlers(alerts, env);
+  const handlers = [...listOf(await evaluate(config)), ...alerting];
   const known = Object.keys(config.sources);
   const strangers = handlers.flatMap((handler) => {
     const name = handler.sources.find((one) => one !== "*" && !known.includes(one));
@@ -33,6 +42,12 @@ function refuse(why: string, handlers: readonly string[]): void {
   if (handlers.length === 0) return;
   const lines = handlers.map((line) => `  ${line}`).join("\n");
   throw new MillraceError("invalid_config", `Cannot use the handlers: ${why}:\n${lines}`);
+}
+
+function refuseAlerts(missing: readonly string[]): void {
+  if (missing.length === 0) return;
+  const lines = missing.map((line) => `  ${line}`).join("\n");
+  throw new MillraceError("invalid_config", `Cannot send alerts: no address or key:\n${lines}`);
 }
 
 /** True if an event can match the handler. No sender has a `*` within the name of a type. */

@@ -2,7 +2,9 @@ import type { EmittedEvent, EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { chunkBySize, packEvents } from "./event-batch.ts";
 import { statement } from "../connection/statement.ts";
-import { REFUSE_TRANSACTION } from "../connection/transaction.ts";
+import { REFUSE_TRANSACTION, runStatement } from "../connection/transaction.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { withPartitions } from "../schema/bodies.ts";
 
 /**
  * The events that an attempt's handlers have emitted, written right before it is settled; behind a
@@ -116,9 +118,19 @@ export function emitStatements(
       ...packEvents(chunk),
       transactionId,
       afterMs: chunk.map(({ afterMs }) => afterMs),
-      parentSources: chunk.map(({ parent }) => parent.source),
-      parentIds: chunk.map(({ parent }) => parent.eventId),
-      parentGenerations: chunk.map(({ parent }) => parent.generation),
+      parentSources: chunk.map(({ parent }) => parent?.source),
+      parentIds: chunk.map(({ parent }) => parent?.eventId),
+      parentGenerations: chunk.map(({ parent }) => parent?.generation),
     }),
   );
+}
+
+/** Emits events that no handler did; those that are known stay. The reconciler enqueues them. */
+export async function emitAlerts(
+  ledger: LedgerContext,
+  events: readonly EmittedEvent[],
+): Promise<void> {
+  for (const query of emitStatements(events, null)) {
+    await withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.prepared));
+  }
 }

@@ -1,3 +1,4 @@
+import { ALERTS_SOURCE } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
 
@@ -25,7 +26,7 @@ WITH newest AS (
 ),
 shares AS (
   SELECT source, count(*)::int AS events, count(*) FILTER (WHERE failed)::int AS failed
-  FROM newest GROUP BY source
+  FROM newest WHERE source <> '${ALERTS_SOURCE}' GROUP BY source
 ),
 hours AS (
   SELECT source, coalesce(sum(events) FILTER (WHERE kind = 'failed'), 0) / sum(events) AS share

@@ -8,6 +8,7 @@ import { countCompleted, countConflicts, countRefused, countUndone } from "./cou
 import { findConflicts, findEvent, findStatus, readBody } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { findFailedShares } from "./failed-shares.ts";
+import { findIncidents } from "./find-incidents.ts";
 import { findOpen } from "./find-open.ts";
 
 export const reads = {
@@ -24,6 +25,7 @@ export const reads = {
   countRefused,
   activity,
   findFailedShares,
+  findIncidents,
   findOpen,
   findRefusals,
   findRefusedSources,

@@ -1,0 +1,102 @@
+import { ALERTS_SOURCE, bodyHash, type Alert, type EmittedEvent } from "@millrace/core";
+import { ERRORS_MAX, type Ledger } from "@millrace/ledger";
+import { findFailingSources, REFUSED_MIN } from "./sender-findings.ts";
+
+interface Incident extends Alert {
+  /** One message for each incident, key, and hour. */
+  readonly key: string;
+  readonly at?: string;
+}
+
+interface Deps {
+  readonly ledger: Pick<Ledger, "reads" | "retries">;
+  readonly dashboardUrl: string | undefined;
+}
+
+/**
+ * Looks at the counts that the ledger keeps, and emits an event of the source `millrace` for what
+ * somebody should know. Its id names incident and hour, so a second worker, or the same one
+ * after a restart, emits nothing.
+ */
+export async function raiseAlerts({ ledger, dashboardUrl }: Deps): Promise<void> {
+  const [found, failing, refused] = await Promise.all([
+    ledger.reads.findIncidents(),
+    findFailingSources({ ledger }),
+    ledger.reads.findRefusedSources(REFUSED_MIN),
+  ]);
+  const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
+  const ofSource = (source: string) => path(`?source=${encodeURIComponent(source)}`);
+  const refusedSources = new Set(refused.map(({ source }) => source ?? ""));
+  const incidents: Incident[] = [
+    ...openedErrors(found.errors, path),
+    ...failing.map(({ source, text }) => {
+      const title = `In the last 10 minutes ${text}`;
+      return { kind: "source.failing", key: source, title, details: [], url: ofSource(source) };
+    }),
+    ...[...refusedSources].map((name) => ({
+      kind: "source.refused",
+      key: name,
+      title: `${name} refused all of its last deliveries`,
+      details: refused.flatMap(({ source, code, deliveries }) =>
+        source === name ? `${deliveries} ${code}` : [],
+      ),
+      url: ofSource(name),
+    })),
+    ...found.silent.map((source) => ({
+      kind: "source.silent",
+      key: source,
+      title: `${source} sent nothing for an hour`,
+      details: ["It had events in each hour of the day before."],
+      url: ofSource(source),
+    })),
+    ...found.runs.map(({ id, verb, state, done, error }) => ({
+      kind: "run.ended",
+      key: String(id),
+      title: `Bulk run ${id} (${verb.replace("_", " ")}) ${state}: ${done} done`,
+      details: error === null ? [] : [error],
+      url: path(`runs/${id}`),
+    })),
+  ];
+  await ledger.retries.emitAlerts(incidents.map(toEvent));
+}
+
+type Opened = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>["errors"];
+
+/** A deployment that breaks everything is one message. */
+function openedErrors(errors: Opened, path: (where: string) => string | undefined): Incident[] {
+  if (errors.length > ERRORS_MAX) {
+    const title = `More than ${ERRORS_MAX} new errors in 10 minutes`;
+    const details = errors.slice(0, ERRORS_MAX).map((error) => error.title);
+    return [{ kind: "errors.opened", key: "many", title, details, url: path("errors") }];
+  }
+  return errors.map(({ fingerprint, title, isBack, at, attempts, sources, line }) => ({
+    kind: isBack ? "error.reopened" : "error.opened",
+    key: fingerprint,
+    at,
+    title: `${isBack ? "Error came back" : "New error"} in ${sources.join(", ")}: ${title}`,
+    details: [
+      ...(line === null ? [] : [`Thrown at ${line}`]),
+      `${attempts} failed ${attempts === 1 ? "attempt" : "attempts"} so far`,
+    ],
+    url: path(`?error=${fingerprint}`),
+  }));
+}
+
+function toEvent({ key, at, ...alert }: Incident): EmittedEvent {
+  const now = new Date();
+  const hour = (at ?? now.toISOString()).slice(0, 13);
+  const body = Buffer.from(JSON.stringify(alert));
+  return {
+    source: ALERTS_SOURCE,
+    eventId: `${alert.kind}|${key}|${hour}`,
+    generation: 0,
+    type: alert.kind,
+    acceptedAtMs: now.getTime(),
+    bodyHash: bodyHash(body),
+    headers: {},
+    unsigned: false,
+    body,
+    parent: undefined,
+    afterMs: 0,
+  };
+}
