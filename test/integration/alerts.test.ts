@@ -11,8 +11,10 @@ import { until } from "../support/until.ts";
 async function startChannel() {
   const channel = { isDown: false, received: [] as Record<string, unknown>[] };
   const server = createServer((request, response) => {
-    void request.toArray().then((parts) => {
-      if (!channel.isDown) channel.received.push(JSON.parse(parts.join("")));
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => {
+      if (!channel.isDown) channel.received.push(JSON.parse(Buffer.concat(parts).toString()));
       response.writeHead(channel.isDown ? 503 : 200).end("said so");
     });
   });
