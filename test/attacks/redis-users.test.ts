@@ -1,7 +1,8 @@
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { redisUrlOf, startGuardedRedis } from "../support/least-privilege.ts";
-import { describeOnRedis, type TestRedis } from "../support/redis.ts";
+import { openForAll } from "../support/open-for.ts";
+import { describeOnRedis } from "../support/redis.ts";
 
 const REFUSED_BY_REDIS = /NOPERM|not allowed|The user executing the script/;
 
@@ -30,11 +31,7 @@ const USERS = ["ingress", "worker", "dashboard"] as const;
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 describeOnRedis("a role that has its own user in Redis", () => {
-  let redis: TestRedis;
-  beforeAll(async () => {
-    redis = await startGuardedRedis();
-  });
-  afterAll(() => redis?.stop());
+  const redis = openForAll(startGuardedRedis);
 
   async function answersTo(user: (typeof USERS)[number], commands: readonly string[]) {
     const client = new Redis(redisUrlOf(redis, user), { maxRetriesPerRequest: 0 });

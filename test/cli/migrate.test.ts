@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { doctorConfig } from "./cli-fixture.ts";
 
-let database: Awaited<ReturnType<typeof scratchDatabase>>;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database?.drop());
+const database = openForAll(scratchDatabase);
 
 const migrate = (...args: string[]) =>
   millrace(["migrate", ...args], {

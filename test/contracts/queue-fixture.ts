@@ -1,6 +1,7 @@
 import type { EventJob, JobResult } from "@millrace/core";
 import type { QueueNotice, Queues, WorkOptions } from "@millrace/queue";
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterEach, beforeEach } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
@@ -16,15 +17,10 @@ export interface QueueServer {
 export type QueueFixture = ReturnType<typeof useQueueFixture>;
 
 export function useQueueFixture(prepare: () => Promise<QueueServer>) {
-  let server: QueueServer;
+  const server = openForAll(prepare);
   let queues: Queues;
   let notices: QueueNotice[];
   const others: Queues[] = [];
-
-  beforeAll(async () => {
-    server = await prepare();
-  });
-  afterAll(() => server?.release());
 
   beforeEach(async () => {
     notices = [];
@@ -40,9 +36,7 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>) {
   const stateOf = async (eventId: string): Promise<string | undefined> =>
     (await queues.findJob(event(eventId)))?.state;
   return {
-    get server(): QueueServer {
-      return server;
-    },
+    server,
     get queues(): Queues {
       return queues;
     },

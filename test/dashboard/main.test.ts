@@ -1,8 +1,9 @@
 import { Agent, createServer, get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { main } from "@millrace/dashboard";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 import { createPipeline } from "../support/pipeline.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
@@ -12,11 +13,7 @@ const MILLRACE_CONFIG = fileURLToPath(new URL("./fixture/millrace.config.ts", im
 const NOWHERE = "postgres://127.0.0.1:1/nowhere";
 const quiet = { MILLRACE_CONFIG, LOG_LEVEL: "silent", DASHBOARD_PORT: "0" };
 
-let database: Awaited<ReturnType<typeof scratchDatabase>>;
-beforeAll(async () => {
-  database = await scratchDatabase();
-});
-afterAll(() => database?.drop());
+const database = openForAll(scratchDatabase);
 
 test.each([
   [{ HOST: "0.0.0.0" }, /Cannot open the dashboard on "0.0.0.0": DASHBOARD_USER and/],

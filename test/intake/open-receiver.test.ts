@@ -2,10 +2,11 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { defineConfig, hmac, openReceiver, type Receiver } from "millrace";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { onRedis, type TestServers } from "../support/backends.ts";
+import { describe, expect, test } from "vitest";
+import { onRedis } from "../support/backends.ts";
 import { freePort } from "../support/free-port.ts";
 import { runCommand } from "../support/millrace-process.ts";
+import { openForEach } from "../support/open-for.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
@@ -52,12 +53,7 @@ async function deliverByAdapters(receiver: Receiver): Promise<Record<string, num
 }
 
 describe("a receiver that is opened in an app", () => {
-  let database: Awaited<ReturnType<typeof scratchDatabase>>;
-
-  beforeEach(async () => {
-    database = await scratchDatabase();
-  });
-  afterEach(() => database.drop());
+  const database = openForEach(scratchDatabase);
 
   test("wants what the ingress wants", async () => {
     const DATABASE_URL = database.url;
@@ -92,12 +88,7 @@ describe("a receiver that is opened in an app", () => {
 });
 
 describeOnRedis("a receiver that is opened in an app, on Redis", () => {
-  let servers: TestServers;
-
-  beforeEach(async () => {
-    servers = await onRedis();
-  });
-  afterEach(() => servers.release());
+  const servers = openForEach(() => onRedis());
 
   test("puts an event on the queue, and goes on with the ledger when Redis dies", async () => {
     const env = {

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { metricByLabels } from "../support/metrics.ts";
+import { openForAll } from "../support/open-for.ts";
 import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
@@ -10,42 +11,38 @@ import { createTwoStorePipeline, deliver, untilReady } from "./two-stores.ts";
 const ANSWERED_WITHIN_MS = 8_000;
 const LONG = { withinMs: 90_000 };
 
-let redis: TestRedis;
-let postgres: TestPostgres;
 let pipeline: Pipeline;
 let prefix: string;
 let tests = 0;
 
 describeOnRedis("an ingress with both event stores", () => {
-  beforeAll(async () => {
-    [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
-  });
-  afterAll(() => Promise.all([redis?.stop(), postgres?.stop()]));
+  const redis = openForAll(() => startRedis());
+  const postgres = openForAll(startPostgres);
   beforeEach(async () => {
     prefix = `evt${tests++}`;
     pipeline = await createTwoStorePipeline({ databaseUrl: postgres.url, redisUrl: redis.url });
   });
   afterEach(async () => {
-    redis?.thaw();
-    postgres?.thaw();
+    redis.thaw();
+    postgres.thaw();
     await pipeline?.stop();
   });
 
   const onRedis = { source: "fast", first: "queue", other: "ledger" } as const;
   const onPostgres = { source: "safe", first: "ledger", other: "queue" } as const;
-  const dies = (server: () => TestRedis | TestPostgres) => ({
-    strike: () => server().kill(),
-    heal: () => server().restart(),
+  const dies = (server: TestRedis | TestPostgres) => ({
+    strike: () => server.kill(),
+    heal: () => server.restart(),
   });
-  const hangs = (server: () => TestRedis | TestPostgres) => ({
-    strike: async () => server().freeze(),
-    heal: async () => server().thaw(),
+  const hangs = (server: TestRedis | TestPostgres) => ({
+    strike: async () => server.freeze(),
+    heal: async () => server.thaw(),
   });
   const outages = [
-    { what: "Redis dies", ...onRedis, ...dies(() => redis) },
-    { what: "Redis hangs", ...onRedis, ...hangs(() => redis) },
-    { what: "Postgres dies", ...onPostgres, ...dies(() => postgres) },
-    { what: "Postgres hangs", ...onPostgres, ...hangs(() => postgres) },
+    { what: "Redis dies", ...onRedis, ...dies(redis) },
+    { what: "Redis hangs", ...onRedis, ...hangs(redis) },
+    { what: "Postgres dies", ...onPostgres, ...dies(postgres) },
+    { what: "Postgres hangs", ...onPostgres, ...hangs(postgres) },
   ];
 
   test.each(outages)(

@@ -1,8 +1,8 @@
 import { createLedger, isDatabaseUnavailable, transaction } from "@millrace/ledger";
 import type { HandlerTransaction } from "@millrace/core";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import {
@@ -91,11 +91,7 @@ test("COMMIT of a transaction that a swallowed error aborted is an error, and wr
 });
 
 describe("A network that breaks", () => {
-  let proxy: TcpProxy;
-  beforeAll(async () => {
-    proxy = await startTcpProxy(it.url);
-  });
-  afterAll(() => proxy.close());
+  const proxy = openForAll(() => startTcpProxy(it.url));
 
   async function overProxy(options: { statementTimeoutMs?: number } = {}) {
     const pool = testPool(proxy.url, 3);

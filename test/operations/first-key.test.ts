@@ -1,6 +1,7 @@
 import { makeQueueKey } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
+import { openForAll } from "../support/open-for.ts";
 import { post, startStack, untilCompletedOnce, type Stack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
@@ -10,11 +11,7 @@ const KEY = { MILLRACE_QUEUE_KEY: makeQueueKey() };
 const SOURCES = ["acme", "patient"] as const;
 
 describeOnRedis("the first key of jobs, given under traffic", () => {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack(onRedis, { worker: false });
-  });
-  afterAll(() => stack?.close());
+  const stack = openForAll(() => startStack(onRedis, { worker: false }));
 
   test("in two steps, every acknowledged event runs once", async () => {
     const { pipeline, ingress, dashboard } = stack;

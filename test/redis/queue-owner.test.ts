@@ -1,4 +1,5 @@
-import { afterEach, beforeAll, afterAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 import {
   createPipeline,
   post,
@@ -7,25 +8,21 @@ import {
   type Pipeline,
 } from "../support/pipeline.ts";
 import { queryOnce } from "../support/query-once.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 
 describeOnRedis("a queue on Redis is one ledger's", () => {
-  let redis: TestRedis;
+  const redis = openForAll(() => startRedis());
   const ends: (() => Promise<unknown>)[] = [];
   const cli = (name: string, ...args: string[]) =>
     withRedis(redis.url, (client) => client.call(name, ...args));
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
   afterEach(async () => {
     for (const end of ends.splice(0).toReversed()) await end();
     await cli("FLUSHALL");
   });
-  afterAll(() => redis?.stop());
 
   const environment = async (create = scratchDatabase, over = {}) => {
     const database = await create();

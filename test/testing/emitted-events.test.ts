@@ -1,6 +1,7 @@
 import { defineConfig, hookMesh, internal, on, PermanentError, RetryLater } from "millrace";
-import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { createTestEnvironment } from "millrace/testing";
+import { beforeEach, expect, test } from "vitest";
+import { openForEach } from "../support/open-for.ts";
 
 const DAY_MS = 86_400_000;
 const done: string[] = [];
@@ -42,13 +43,11 @@ const config = defineConfig({
   ],
 });
 
-let environment: TestEnvironment;
-beforeEach(async () => {
+const environment = openForEach(() => createTestEnvironment(config));
+beforeEach(() => {
   done.length = 0;
   mailerIsAway = false;
-  environment = await createTestEnvironment(config);
 });
-afterEach(() => environment.close());
 
 const order = (options?: object, payload: object = { order: "o1" }) =>
   environment.deliver("shop", "order", payload, { id: "evt_1", ...options });

@@ -1,6 +1,7 @@
 import { defineConfig, hookMesh, internal, on, RetryLater } from "millrace";
-import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestEnvironment } from "millrace/testing";
+import { expect, test } from "vitest";
+import { openForAll } from "../support/open-for.ts";
 
 const config = defineConfig({
   sources: { shop: hookMesh(), chain: internal(), poll: internal() },
@@ -16,11 +17,7 @@ const config = defineConfig({
   ],
 });
 
-let environment: TestEnvironment;
-beforeAll(async () => {
-  environment = await createTestEnvironment(config);
-});
-afterAll(() => environment.close());
+const environment = openForAll(() => createTestEnvironment(config));
 
 test("settle ends after 1,000 attempts of what was emitted", async () => {
   await expect(environment.deliver("shop", "loop", {}, { settle: true })).rejects.toMatchObject({
