@@ -2,11 +2,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
 import { SECRETS } from "../support/pipeline.ts";
 
-export interface Delivered {
-  readonly statuses: Readonly<Record<number, number>>;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-}
+export type Delivered = Awaited<ReturnType<typeof deliverGood>>;
 
 const CONNECTIONS = 4;
 
@@ -19,7 +15,7 @@ export async function deliverGood(
   count: number,
   isEnough = () => true,
   { keepAlive = true } = {},
-): Promise<Delivered> {
+) {
   // An agent with a limit keeps connections in any case.
   const agent = new Agent(keepAlive ? { keepAlive, maxSockets: CONNECTIONS } : { keepAlive });
   const statuses: Record<number, number> = {};

@@ -1,25 +1,9 @@
 import type { Redis } from "ioredis";
 import { onRedis } from "../support/backends.ts";
-import { startStack, type Stack } from "../support/pipeline.ts";
+import { startStack } from "../support/pipeline.ts";
 import { withQueue } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { until } from "../support/until.ts";
-
-export interface JobForger extends Stack {
-  metrics(): Promise<string>;
-  restartWorker(queueKey: string): Promise<void>;
-  add(data: unknown, jobId: string, source?: string): Promise<void>;
-  edit(
-    source: string,
-    deliver: () => Promise<unknown>,
-    jobId: string,
-    change: (data: Record<string, unknown>) => unknown,
-  ): Promise<void>;
-  redis<T>(use: (client: Redis) => Promise<T>): Promise<T>;
-  failedReason(jobId: string, source?: string): Promise<string | undefined>;
-  rowsOf(eventId: string): Promise<readonly EventRow[]>;
-  settled(eventId: string, status?: string): Promise<void>;
-}
 
 interface EventRow {
   readonly generation: number;
@@ -31,7 +15,7 @@ interface EventRow {
 const ROWS =
   "select generation, type, status, last_error_code as code from millrace.events where event_id = $1 order by 1";
 
-export async function startJobForger(config: unknown, queueKey: string): Promise<JobForger> {
+export async function startJobForger(config: unknown, queueKey: string) {
   const stack = await startStack(onRedis, {
     env: { MILLRACE_QUEUE_KEY: queueKey },
     config,
@@ -47,14 +31,19 @@ export async function startJobForger(config: unknown, queueKey: string): Promise
   return {
     ...stack,
     metrics: async () => await (await fetch(`${worker.url}/metrics`)).text(),
-    restartWorker: async (key) => {
+    restartWorker: async (key: string) => {
       await worker.close();
       worker = await pipeline.startInProcess("worker", { MILLRACE_QUEUE_KEY: key });
     },
-    add: async (data, jobId, source = "acme") => {
+    add: async (data: unknown, jobId: string, source = "acme") => {
       await withQueue(servers, source, (queue) => queue.add("by.hand", data, { jobId }));
     },
-    edit: (source, deliver, jobId, change) =>
+    edit: (
+      source: string,
+      deliver: () => Promise<unknown>,
+      jobId: string,
+      change: (data: Record<string, unknown>) => unknown,
+    ) =>
       withQueue(servers, source, async (queue) => {
         await queue.pause();
         await deliver();
@@ -62,15 +51,15 @@ export async function startJobForger(config: unknown, queueKey: string): Promise
         await job.updateData(change(job.data));
         await queue.resume();
       }),
-    redis: (use) => withRedis(String(servers.redisUrl), use),
-    failedReason: (jobId, source = "acme") =>
+    redis: <T>(use: (client: Redis) => Promise<T>) => withRedis(String(servers.redisUrl), use),
+    failedReason: (jobId: string, source = "acme") =>
       withQueue(servers, source, async (queue) => {
         const isOver = async () => ["failed", "completed"].includes(await queue.getJobState(jobId));
         await until(isOver, { what: `the end of ${jobId}` });
         return (await queue.getJob(jobId))?.failedReason;
       }),
     rowsOf,
-    settled: async (eventId, status = "completed") => {
+    settled: async (eventId: string, status = "completed") => {
       const isThere = async () => (await rowsOf(eventId)).some((row) => row.status === status);
       await until(isThere, { what: `${eventId} ${status}` });
     },

@@ -67,15 +67,12 @@ export const LINES = {
 
 export type Line = keyof typeof LINES;
 
-export interface LineTests {
-  proves(line: Line, title: string, run: () => Promise<void>): void;
-  isComplete(): void;
-}
+export type LineTests = ReturnType<typeof createLineTests>;
 
-export function createLineTests(): LineTests {
+export function createLineTests() {
   const proved = new Set<number>();
   return {
-    proves: (line, title, run) => {
+    proves: (line: Line, title: string, run: () => Promise<void>): void => {
       proved.add(line);
       test(`${line}: ${title}`, run);
     },

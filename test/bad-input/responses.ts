@@ -3,12 +3,7 @@ export interface Response {
   readonly body: string;
 }
 
-export interface Responses {
-  readonly all: readonly Response[];
-  readonly rest: string;
-}
-
-export function readResponses(text: string): Responses {
+export function readResponses(text: string): { all: readonly Response[]; rest: string } {
   const all: Response[] = [];
   let rest = text;
   for (;;) {

@@ -4,16 +4,9 @@ import type { AddressInfo } from "node:net";
 import { createQueueBoard } from "@millrace/dashboard";
 import { Queue } from "bullmq";
 import express, { type ErrorRequestHandler } from "express";
-import { startRedis, type TestRedis } from "../support/redis.ts";
+import { startRedis } from "../support/redis.ts";
 
-export interface TestBoard {
-  readonly redis: TestRedis;
-  readonly queue: Queue;
-  readonly base: string;
-  close(): Promise<void>;
-}
-
-export async function startTestBoard(onError?: ErrorRequestHandler): Promise<TestBoard> {
+export async function startTestBoard(onError?: ErrorRequestHandler) {
   const redis = await startRedis();
   const queue = new Queue("millrace-acme", { connection: { url: redis.url } });
   const app = express();

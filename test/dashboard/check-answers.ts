@@ -1,11 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Answer } from "./dashboard-fixture.ts";
 
-export interface AnswerCheck {
-  problemOf(method: string, path: string, answer: Answer): string | undefined;
-  readonly documented: readonly string[];
-  readonly seen: ReadonlySet<string>;
-}
+export type AnswerCheck = ReturnType<typeof checkAnswers>;
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
@@ -21,7 +17,7 @@ interface ResponseObject {
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-export function checkAnswers(document: Document): AnswerCheck {
+export function checkAnswers(document: Document) {
   const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true });
   ajv.addFormat("date-time", ISO);
   ajv.addKeyword("components");
@@ -40,7 +36,7 @@ export function checkAnswers(document: Document): AnswerCheck {
         Object.keys(responses).map((status) => `${method} ${template} ${status}`),
       ),
     ),
-    problemOf: (method, path, answer) => {
+    problemOf: (method: string, path: string, answer: Answer) => {
       const bare = path.replace(/\?.*$/, "");
       const route = routes.find(({ pattern }) => pattern.test(bare));
       const name = `${method.toLowerCase()} ${route?.template} ${answer.status}`;

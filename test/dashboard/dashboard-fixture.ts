@@ -4,16 +4,9 @@ import type { TestServers } from "../support/backends.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { environmentOf } from "../support/server-urls.ts";
 import { until } from "../support/until.ts";
-import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
+import { openTestStores, STORES_CONFIG } from "../support/stores-fixture.ts";
 
-export interface TestDashboard extends TestStores {
-  readonly port: number;
-  get(path: string): Promise<Answer>;
-  send(method: string, path: string, options?: SendOptions): Promise<Answer>;
-  post(path: string, body: unknown, headers?: SendOptions["headers"]): Promise<Answer>;
-  signIn(user: { readonly user: string; readonly password: string }): Promise<string>;
-  complete(...eventIds: readonly string[]): Promise<void>;
-}
+export type TestDashboard = Awaited<ReturnType<typeof startTestDashboard>>;
 
 export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -32,7 +25,7 @@ export interface Answer {
 export async function startTestDashboard(
   servers: TestServers,
   options: Partial<DashboardOptions> = {},
-): Promise<TestDashboard> {
+) {
   const stores = await openTestStores(servers);
   const { url, close } = await startInProcess("dashboard", STORES_CONFIG, environmentOf(servers), {
     dashboard: { shutdownTimeoutMs: 500, ...options },
@@ -41,9 +34,9 @@ export async function startTestDashboard(
     throw error;
   });
   const port = Number(new URL(url).port);
-  const send: TestDashboard["send"] = (method, path, sent = {}) =>
+  const send = (method: string, path: string, sent: SendOptions = {}) =>
     sendRequest({ method, port, path, ...sent });
-  const post: TestDashboard["post"] = (path, body, headers) =>
+  const post = (path: string, body: unknown, headers?: SendOptions["headers"]) =>
     send("POST", path, {
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
@@ -53,12 +46,12 @@ export async function startTestDashboard(
     port,
     send,
     post,
-    get: (path) => send("GET", path),
-    signIn: async (user) => {
+    get: (path: string) => send("GET", path),
+    signIn: async (user: { readonly user: string; readonly password: string }) => {
       const signedIn = await post("/api/session", user);
       return String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
     },
-    complete: async (...eventIds) => {
+    complete: async (...eventIds: readonly string[]) => {
       const text = "SELECT FROM millrace.events WHERE event_id = ANY ($1) AND status = 'completed'";
       const found = async () => (await stores.pool.query(text, [eventIds])).rowCount;
       await stores.work(

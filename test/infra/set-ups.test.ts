@@ -101,19 +101,7 @@ const ANYWHERE: Variables = {
   HOST: "127.0.0.1",
 };
 
-interface Started {
-  readonly state: Exclude<StartState, "warns">;
-  readonly status: string | undefined;
-  output(): string;
-  text(): string;
-  end(): Promise<void>;
-}
-
-async function startProcess(
-  role: string,
-  variables: Variables,
-  wanted: StartState,
-): Promise<Started> {
+async function startProcess(role: string, variables: Variables, wanted: StartState) {
   const { child, output } = launch([role], { ...ANYWHERE, ...variables });
   const text = () => output().split("\n").map(textOf).join("\n");
   let url: string | undefined;

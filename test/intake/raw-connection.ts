@@ -2,19 +2,9 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import { until } from "../support/until.ts";
 
-export interface RawConnection {
-  write(bytes: string | Uint8Array): void;
-  received(): string;
-  statuses(count: number): Promise<number[]>;
-  ended(): Promise<void>;
-  readonly isFinished: boolean;
-  readonly isClosed: boolean;
-  readonly error: Error | undefined;
-  end(): void;
-  abort(): void;
-}
+export type RawConnection = Awaited<ReturnType<typeof connect>>;
 
-export async function connect(port: number): Promise<RawConnection> {
+export async function connect(port: number) {
   const socket = createConnection({ port, host: "127.0.0.1", allowHalfOpen: true });
   let text = "";
   let isFinished = false;
@@ -27,9 +17,9 @@ export async function connect(port: number): Promise<RawConnection> {
   await once(socket, "connect");
   const seen = () => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
   return {
-    write: (bytes) => void socket.write(bytes),
+    write: (bytes: string | Uint8Array) => void socket.write(bytes),
     received: () => text,
-    statuses: async (count) => {
+    statuses: async (count: number) => {
       await until(() => seen().length >= count, { what: `${count} answers` });
       return seen();
     },
@@ -46,6 +36,6 @@ export async function connect(port: number): Promise<RawConnection> {
       return isFinished;
     },
     end: () => void socket.end(),
-    abort: () => socket.resetAndDestroy(),
+    abort: () => void socket.resetAndDestroy(),
   };
 }

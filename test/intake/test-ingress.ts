@@ -4,20 +4,13 @@ import type { IntakeNotice } from "@millrace/intake";
 import { createLogger, createRegistry } from "@millrace/service";
 import { onTestFinished } from "vitest";
 import { toBytes } from "../bad-input/wire.ts";
-import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
+import { createMemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 import { connect, type RawConnection } from "./raw-connection.ts";
 
-export interface TestIngress {
-  readonly port: number;
-  readonly store: MemoryStore;
-  readonly notices: readonly IntakeNotice[];
-  metric(beginning: string): Promise<number>;
-  open(count: number): Promise<RawConnection[]>;
-  close(): Promise<void>;
-}
+export type TestIngress = Awaited<ReturnType<typeof startTestIngress>>;
 
-export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Promise<TestIngress> {
+export async function startTestIngress(limits: ConfigInput["ingress"] = {}) {
   const store = createMemoryStore();
   const notices: IntakeNotice[] = [];
   const registry = createRegistry({ role: "ingress" });
@@ -39,12 +32,12 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}): Pro
     port,
     store,
     notices,
-    metric: async (beginning) => {
+    metric: async (beginning: string) => {
       const lines = (await registry.metrics()).split("\n");
       const line = lines.find((candidate) => candidate.startsWith(beginning));
       return Number(line?.split(" ").at(-1) ?? 0);
     },
-    open: async (count) => {
+    open: async (count: number) => {
       const made = await Promise.all(Array.from({ length: count }, () => connect(port)));
       connections.push(...made);
       return made;

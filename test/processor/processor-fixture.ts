@@ -10,29 +10,16 @@ import {
   type TableSchema,
 } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
-import {
-  createProcessor,
-  type Notice,
-  type Processor,
-  type ProcessorDeps,
-} from "@millrace/processor";
+import { createProcessor, type Notice, type ProcessorDeps } from "@millrace/processor";
 import { internal } from "millrace";
 import { sql } from "drizzle-orm";
 import type pg from "pg";
 import { aJob, anEvent } from "../support/events.ts";
-import { openTestLedger, testPool, type TestLedger } from "../support/ledger-fixture.ts";
-import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
+import { openTestLedger, testPool } from "../support/ledger-fixture.ts";
+import { seenEvents } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
-export interface TestProcessors extends TestLedger, SeenEvents {
-  readonly pools: readonly pg.Pool[];
-  charged(eventId: string): Promise<number | undefined>;
-  notes(eventId: string): Promise<string[]>;
-  create(
-    handlers: readonly Handler[],
-    options?: Options,
-  ): Processor & { notices: Notice[]; emitted: EmittedEvent[] };
-}
+export type TestProcessors = Awaited<ReturnType<typeof openTestProcessors>>;
 
 type Claims = ProcessorDeps["ledger"];
 type WorkerOptions = Partial<Parameters<typeof createProcessor>[1]>;
@@ -52,7 +39,7 @@ const MAIL = internal();
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
 
-export async function openTestProcessors(): Promise<TestProcessors> {
+export async function openTestProcessors() {
   const test = await openTestLedger({ max: 12 });
   await test.ask("create table effects (event_id text, note text)");
   const ends: (() => Promise<unknown>)[] = [];
@@ -61,7 +48,7 @@ export async function openTestProcessors(): Promise<TestProcessors> {
     ...test,
     pools,
     ...seenEvents(test.pool),
-    create: (handlers, options = {}) => {
+    create: (handlers: readonly Handler[], options: Options = {}) => {
       const { attempts = 3, backoff = BACKOFF, waitMaxMs = 259_200_000, bodyDedup } = options;
       const { groups = false, schema, before = {}, openLog, random, ...worker } = options;
       const own = testPool(test.url, 12);
@@ -98,12 +85,12 @@ export async function openTestProcessors(): Promise<TestProcessors> {
       });
       return Object.assign(processor, { notices, emitted });
     },
-    charged: async (eventId) => {
+    charged: async (eventId: string) => {
       const text =
         "select attempts - attempts_at_retry as n from millrace.events where event_id = $1";
       return (await test.ask<{ n: number }>(text, [eventId]))[0]?.n;
     },
-    notes: async (eventId) => {
+    notes: async (eventId: string) => {
       const text = "select note from effects where event_id = $1 order by ctid";
       const rows = await test.ask<{ note: string }>(text, [eventId]);
       return rows.map(({ note }) => note);

@@ -1,12 +1,9 @@
 import { ChildProcess } from "node:child_process";
 import { Server, Socket } from "node:net";
 
-export interface ActiveResources {
-  readonly counts: ReadonlyMap<string, number>;
-  readonly handles: ReadonlySet<unknown>;
-}
+export type ActiveResources = ReturnType<typeof activeResources>;
 
-export function activeResources(): ActiveResources {
+export function activeResources() {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) {
     counts.set(kind, (counts.get(kind) ?? 0) + 1);

@@ -7,20 +7,11 @@ import { sql } from "drizzle-orm";
 import { plainProvider } from "../intake/plain-provider.ts";
 import { openOn, type TestServers } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
-import { seenEvents, type SeenEvents } from "../support/seen-events.ts";
+import { seenEvents } from "../support/seen-events.ts";
 import { environmentOf, type ServerUrls } from "../support/server-urls.ts";
 import { startWorker, type StartedWorker } from "../support/worker.ts";
-
-export interface TestWorkers extends TestLedger, SeenEvents {
-  readonly queues: Queues;
-  work(
-    handlers: readonly Handler[],
-    worker?: Record<string, number>,
-    more?: { onFailed?: OnFailed; sources?: Record<string, unknown> },
-  ): Promise<StartedWorker>;
-}
 
 const POLICY = { attempts: 3, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
@@ -36,11 +27,11 @@ export function shopConfig(
   });
 }
 
-export function openTestWorkers(servers: TestServers): Promise<TestWorkers> {
+export function openTestWorkers(servers: TestServers) {
   return openOn(servers, () => openWorkers(servers));
 }
 
-async function openWorkers(servers: TestServers): Promise<TestWorkers> {
+async function openWorkers(servers: TestServers) {
   const test = await openTestLedger({ url: servers.databaseUrl, max: 30 });
   await test.ask("create table effects (event_id text)");
   const queues = await openTestQueues(servers, "worker", ["shop", "mail"]);
@@ -49,7 +40,12 @@ async function openWorkers(servers: TestServers): Promise<TestWorkers> {
     ...test,
     ...seenEvents(test.pool),
     queues,
-    work: async (handlers, options = {}, { onFailed, sources } = {}) => {
+    work: async (
+      handlers: readonly Handler[],
+      options: Record<string, number> = {},
+      more: { onFailed?: OnFailed; sources?: Record<string, unknown> } = {},
+    ) => {
+      const { onFailed, sources } = more;
       const config = { ...shopConfig(handlers, options, sources), onFailed };
       const worker = await startWorker(servers, config, handlers);
       started.push(worker);

@@ -13,7 +13,7 @@ import { createLedger } from "@millrace/ledger";
 import { createProcessor, type Processor } from "@millrace/processor";
 import type pg from "pg";
 import { aJob, anEvent, keyOf, withoutBody } from "../../support/events.ts";
-import { openTestLedger, testPool, type TestLedger } from "../../support/ledger-fixture.ts";
+import { openTestLedger, testPool } from "../../support/ledger-fixture.ts";
 import { createPageProject } from "../../support/page-project.ts";
 import { samplesOf } from "../../support/samples.ts";
 import { until } from "../../support/until.ts";
@@ -28,22 +28,11 @@ export interface Fact {
   readonly data: object;
 }
 
-export interface PageShop extends TestLedger {
-  readonly handlers: readonly Handler[];
-  begin(fill?: string): Promise<void>;
-  run(
-    circumstance: Circumstance,
-    handlers: readonly Handler[],
-    facts: Pair<Fact>,
-  ): Promise<Pair<JobResult>>;
-  replay(handlers: readonly Handler[], fact: Fact): Promise<void>;
-  startWorkers(handlers: readonly Handler[], second?: readonly Handler[]): Pair<Processor>;
-  lockWaits(): Promise<number>;
-}
+export type PageShop = Awaited<ReturnType<typeof openPageShop>>;
 
 export type Pair<T> = readonly [T, T];
 
-export async function openPageShop(): Promise<PageShop> {
+export async function openPageShop() {
   const files = samplesOf(await readFile(PAGE, "utf8"));
   const page = await createPageProject(files);
   const load = async (name: string) => await import(/* @vite-ignore */ join(page.folder, name));
@@ -59,7 +48,7 @@ export async function openPageShop(): Promise<PageShop> {
   const pools = [testPool(test.url), testPool(test.url)] as const;
 
   const started: Processor[] = [];
-  const startWorkers: PageShop["startWorkers"] = (handlers, second = handlers) => {
+  const startWorkers = (handlers: readonly Handler[], second = handlers): Pair<Processor> => {
     const start = (pool: pg.Pool, own: readonly Handler[]) => {
       const ledger = createLedger({ pool }, config.worker).claims;
       const deps = { ledger, handlers: own, sources: config.sources };
@@ -80,7 +69,11 @@ export async function openPageShop(): Promise<PageShop> {
     ...test,
     handlers: ofPage,
     begin: async (fill = "") => void (await test.ask(`${empty} ${fill}`)),
-    run: async (circumstance, handlers, given) => {
+    run: async (
+      circumstance: Circumstance,
+      handlers: readonly Handler[],
+      given: Pair<Fact>,
+    ): Promise<Pair<JobResult>> => {
       const facts = circumstance === "in reverse order" ? given.toReversed() : given;
       const [first, second] = facts.map(jobOf) as [EventJob, EventJob];
       if (circumstance !== "side by side") {
@@ -100,7 +93,7 @@ export async function openPageShop(): Promise<PageShop> {
       goOn();
       return [await one, await retried(next, second, await other)];
     },
-    replay: async (given, fact) => {
+    replay: async (given: readonly Handler[], fact: Fact) => {
       const workers = startWorkers(given);
       const job = jobOf(fact);
       await workers[0].process(job);

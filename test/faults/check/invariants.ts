@@ -32,33 +32,14 @@ const CHECKS: readonly Check[] = [
   checkStarts,
 ];
 
-export interface Totals {
-  readonly events: number;
-  readonly attempts: number;
-  readonly acknowledged: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly effects: number;
-  readonly emitted: number;
-  readonly steps: number;
-  readonly calls: number;
-  readonly lost: number;
-  readonly doubled: number;
-  readonly invented: number;
-  readonly unanswered: number;
-  readonly excused: number;
-  readonly withoutBody: number;
-  readonly recovered: number;
-  readonly reruns: number;
-  readonly slowestMs: number;
-}
+export type Totals = ReturnType<typeof totalsOf>;
 
 export async function check(evidence: Evidence): Promise<readonly Finding[]> {
   const found = await Promise.all(CHECKS.map(async (one) => await one(evidence)));
   return found.flat();
 }
 
-export function totalsOf(evidence: Evidence, findings: readonly Finding[]): Totals {
+export function totalsOf(evidence: Evidence, findings: readonly Finding[]) {
   const { log, rows, effects, emitted, steps, calls, environment } = evidence;
   const accounts = [...log.accounts.values()];
   const known = new Set(rows.map(({ source, id }) => `${source}/${id}`));
