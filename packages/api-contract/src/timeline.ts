@@ -16,10 +16,7 @@ export type TimelineEntry =
 type Past = Pick<EventDetail, "attempt_log" | "steps" | "acts" | "processed_at">;
 
 /** Acts after the end follow the result. */
-export function arrangeTimeline({ attempt_log, steps, acts, processed_at }: Past): {
-  readonly before: readonly TimelineEntry[];
-  readonly after: readonly TimelineEntry[];
-} {
+export function arrangeTimeline({ attempt_log, steps, acts, processed_at }: Past) {
   const settledAt = processed_at === null ? Infinity : Date.parse(processed_at);
   const isAfter = (act: EventAct) => Date.parse(act.at) > settledAt;
   const earlier = acts.filter((act) => !isAfter(act));

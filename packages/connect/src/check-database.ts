@@ -6,7 +6,6 @@ import {
   readServerFacts,
   requireSupported,
   type createPool,
-  type Pooler,
   type RightsRole,
   type ServerFacts,
 } from "@millrace/ledger";
@@ -18,16 +17,11 @@ export interface Finding {
   readonly fix: string;
 }
 
-export interface CheckedDatabase {
-  readonly facts: ServerFacts;
-  readonly pooler: Pooler;
-}
-
 /**
  * @throws `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
  * `migration_changed`, `migration_unknown`, `database_unavailable`
  */
-export async function checkDatabase(pool: Pool, role: RightsRole): Promise<CheckedDatabase> {
+export async function checkDatabase(pool: Pool, role: RightsRole) {
   const facts = await readServerFacts(pool);
   requireServer(facts);
   await requireRights(pool, role, facts.login);

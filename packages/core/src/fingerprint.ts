@@ -1,11 +1,6 @@
 import { hash } from "node:crypto";
 import type { StackFrame } from "./claim.ts";
 
-export interface ErrorIdentity {
-  readonly fingerprint: string;
-  readonly title: string;
-}
-
 /** The version of the method. Another method gets another number, so that earlier groups stay. */
 const VERSION = 1;
 const TITLE_CHARS_MAX = 300;
@@ -25,7 +20,7 @@ export function identifyError({
   readonly code: string;
   readonly text: string;
   readonly frame?: Pick<StackFrame, "file" | "function"> | undefined;
-}): ErrorIdentity {
+}) {
   const masked = maskVarying(text.slice(0, TEXT_CHARS_MAX));
   const place = frame === undefined ? "" : `${frame.file}\n${functionName(frame.function)}`;
   const digest = hash("sha256", `${code}\n${masked}\n${place}`, "hex");

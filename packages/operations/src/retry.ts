@@ -154,10 +154,7 @@ async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<
   return RETRIED;
 }
 
-export function countResults(results: readonly RetryResult[]): {
-  readonly retried: number;
-  readonly skipped: Readonly<Record<string, number>>;
-} {
+export function countResults(results: readonly RetryResult[]) {
   const counts: Record<string, number> = {};
   for (const result of results) {
     if (result.kind === "skipped") counts[result.reason] = (counts[result.reason] ?? 0) + 1;

@@ -105,11 +105,6 @@ const JOBS_A_CHANGE = 100;
 const FALL_MAX = 1_000;
 const MEAN_JOBS = 1_000;
 
-export interface CompletedToKeep {
-  readonly keep: KeepJobs;
-  count(bodyChars: number): void;
-}
-
 /**
  * Completed jobs stay for a time, and on Redis as many as fit into a source's bytes. On Postgres
  * BullMQ would read all completed jobs of a queue, each time that a job ends, to find those beyond
@@ -118,7 +113,7 @@ export interface CompletedToKeep {
 export function completedToKeep(
   backend: Backend["name"],
   { keepMs, sourceBytes }: { readonly keepMs: number; readonly sourceBytes: number },
-): CompletedToKeep {
+): { readonly keep: KeepJobs; count(bodyChars: number): void } {
   // BullMQ removes such a job in the call that completes it.
   if (keepMs === 0) return { keep: { count: 0 }, count: () => {} };
   const age = Math.ceil(keepMs / 1_000);

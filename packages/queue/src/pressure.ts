@@ -6,12 +6,6 @@ export interface PressureReading {
   readonly sources: ReadonlyMap<string, SourcePressure>;
 }
 
-export interface PressureGauge {
-  pressure(): Pressure;
-  measure(): Promise<Pressure>;
-  close(): void;
-}
-
 const PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 10_000;
 /** Measuring takes no more than one part in so many of the time. */
@@ -23,7 +17,7 @@ const EMPTY: SourcePressure = { depth: 0, oldestAgeMs: undefined };
 export function createPressureGauge(
   read: () => Promise<PressureReading>,
   risk: () => Pressure["risk"],
-): PressureGauge {
+) {
   const closing = new AbortController();
   let reading: PressureReading = { memoryShare: undefined, sources: new Map() };
   let measuring = false;

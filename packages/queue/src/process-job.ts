@@ -41,20 +41,15 @@ const UNEXPECTED_DELAY_MS = 5_000;
 const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
-export interface JobProcessor {
-  /** Throws a {@link RetryJobError} to run the job again, `UnrecoverableError` to fail it. */
-  readonly process: (job: Job) => Promise<string>;
-  readonly hasRun: (job: Job) => boolean;
-}
-
-export function createJobProcessor(deps: ProcessDeps): JobProcessor {
+export function createJobProcessor(deps: ProcessDeps) {
   const called = new WeakSet<Job>();
   return {
-    process: (job) => {
+    /** Throws a {@link RetryJobError} to run the job again, `UnrecoverableError` to fail it. */
+    process: (job: Job): Promise<string> => {
       called.add(job);
       return processJob(deps, job);
     },
-    hasRun: (job) => called.has(job),
+    hasRun: (job: Job) => called.has(job),
   };
 }
 
@@ -169,13 +164,7 @@ export function retryDelay(_attemptsMade: number, _type?: string, error?: Error)
   return error instanceof RetryJobError ? error.afterMs : DEFAULT_DELAY_MS;
 }
 
-export interface Runs {
-  readonly active: number;
-  begin(source: string, id: string): Run;
-  abort(source: string, id: string): boolean;
-  abortAll(): void;
-  idle(timeoutMs: number): Promise<boolean>;
-}
+export type Runs = ReturnType<typeof createRuns>;
 
 export interface Run {
   readonly signal: StopSignal;
@@ -186,7 +175,7 @@ export interface Run {
  * A process that was frozen for longer than a lock lasts has lost its jobs. Redis says so only
  * after the handlers' next step, so each look at a signal, and a timer, compare the clock.
  */
-export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number }): Runs {
+export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number }) {
   const latest = new Map<string, LazySignal>();
   const active = new Set<LazySignal>();
   let stopping = false;
@@ -226,7 +215,7 @@ export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number
     get active() {
       return active.size;
     },
-    begin: (source, id) => {
+    begin: (source: string, id: string): Run => {
       const key = `${source}:${id}`;
       abort(key);
       if (active.size === 0) {
@@ -239,12 +228,12 @@ export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number
       if (stopping) controller.abort(stopped());
       return { signal: controller, end: () => end(key, controller) };
     },
-    abort: (source, id) => abort(`${source}:${id}`),
+    abort: (source: string, id: string) => abort(`${source}:${id}`),
     abortAll: () => {
       stopping = true;
       for (const controller of active) controller.abort(stopped());
     },
-    idle: (timeoutMs) => {
+    idle: (timeoutMs: number): Promise<boolean> => {
       if (active.size === 0) return Promise.resolve(true);
       return settlesWithin(new Promise<void>((resolve) => onIdle.push(resolve)), timeoutMs);
     },

@@ -2,14 +2,7 @@ import { settlesWithin, wait } from "@millrace/core";
 import type { Redis, RedisOptions } from "ioredis";
 import { connectRedis } from "./redis-address.ts";
 
-/** A process' connections to Redis. BullMQ duplicates the workers' one for commands that block. */
-export interface RedisClients {
-  /** Shared by all queues. Fails fast: no command waits for a connection, or without a limit. */
-  readonly producer: Redis;
-  /** Shared by all workers, made when first asked for. Waits until Redis is back. */
-  worker(): Redis;
-  close(): Promise<void>;
-}
+export type RedisClients = ReturnType<typeof createRedisClients>;
 
 interface Options {
   readonly url: string;
@@ -28,7 +21,8 @@ const SHARED: RedisOptions = {
   retryStrategy: (times) => Math.min(times * 100, 1_000),
 };
 
-export function createRedisClients(options: Options): RedisClients {
+/** A process' connections to Redis. BullMQ duplicates the workers' one for commands that block. */
+export function createRedisClients(options: Options) {
   const producer = connectRedis(options.url, {
     ...SHARED,
     connectionName: options.connectionName,
@@ -57,8 +51,10 @@ export function createRedisClients(options: Options): RedisClients {
     }
   });
   return {
+    /** Shared by all queues. Fails fast: no command waits for a connection, or without a limit. */
     producer,
-    worker: () => (worker ??= createWorkerClient(options, blocking)),
+    /** Shared by all workers, made when first asked for. Waits until Redis is back. */
+    worker: (): Redis => (worker ??= createWorkerClient(options, blocking)),
     close: async () => {
       closing.abort();
       for (const client of [worker, ...blocking]) client?.disconnect();

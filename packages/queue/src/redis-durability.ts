@@ -4,11 +4,7 @@ import type { ReplicaWait } from "./backend.ts";
 import type { QueueRisk } from "./queues.ts";
 import { connectRedis } from "./redis-address.ts";
 
-export interface DurabilityWatch {
-  risk(): QueueRisk | undefined;
-  readonly waitForReplicas: (() => ReplicaWait) | undefined;
-  close(): void;
-}
+export type DurabilityWatch = ReturnType<typeof createDurabilityWatch>;
 
 interface Options {
   readonly replicas: number;
@@ -25,7 +21,7 @@ const WATCHED_MS = 1_300;
 const LATE_REPLICA_MS = 1_000;
 
 /** Under `appendfsync everysec`, Redis confirms writes in memory while an fsync is in progress. */
-export function createDurabilityWatch(client: Redis, options: Options): DurabilityWatch {
+export function createDurabilityWatch(client: Redis, options: Options) {
   const { replicas } = options;
   const closing = new AbortController();
   const disk = createDiskJudge();
@@ -66,7 +62,7 @@ export function createDurabilityWatch(client: Redis, options: Options): Durabili
   };
 
   return {
-    risk: () => {
+    risk: (): QueueRisk | undefined => {
       if (!looking) void keepLooking();
       looking = true;
       return risk;

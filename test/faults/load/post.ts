@@ -10,10 +10,7 @@ export interface Posted {
 
 const GIVE_UP_MS = 10_000;
 
-export function createPoster(): {
-  post(url: string, delivery: SignedDelivery): Promise<Posted>;
-  close(): void;
-} {
+export function createPoster() {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
   function post(url: string, { headers, body }: SignedDelivery): Promise<Posted> {

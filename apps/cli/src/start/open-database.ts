@@ -12,12 +12,7 @@ import { isAlive } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
-export interface Database {
-  readonly url: string;
-  readonly isEmbedded: boolean;
-  stop(): Promise<void>;
-  stopAtOnce(): Promise<void>;
-}
+export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -25,7 +20,7 @@ const LOOK_EVERY_MS = 1_000;
 export async function openDatabase(
   { environment, dataDir }: Settings,
   say: (level: "info" | "warn", message: string) => void,
-): Promise<Database> {
+) {
   const nothing = async () => {};
   if (environment.DATABASE_URL !== undefined) {
     const url = environment.DATABASE_URL;

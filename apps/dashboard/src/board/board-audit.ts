@@ -9,18 +9,16 @@ import { principalOf } from "../security/guard.ts";
 
 type Act = () => Promise<ControllerHandlerReturnType>;
 
-export interface BoardAudit {
-  /** Remembers the caller: bull-board gives its handlers only parts of the request. */
-  readonly middleware: RequestHandler;
-  /** @throws `database_unavailable` before it writes, when the audit cannot be written */
-  run(route: string, request: BullBoardRequest, act: Act): ReturnType<Act>;
-}
+export type BoardAudit = ReturnType<typeof createBoardAudit>;
 
-export function createBoardAudit(ledger: Pick<Ledger, "audit">): BoardAudit {
+export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
   const askers = new AsyncLocalStorage<Principal>();
   return {
-    middleware: (request, _response, next) => askers.run(principalOf(request), next),
-    run: async (route, request, act) => {
+    /** Remembers the caller: bull-board gives its handlers only parts of the request. */
+    middleware: ((request, _response, next) =>
+      askers.run(principalOf(request), next)) satisfies RequestHandler,
+    /** @throws `database_unavailable` before it writes, when the audit cannot be written */
+    run: async (route: string, request: BullBoardRequest, act: Act) => {
       const asker = askers.getStore();
       if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;

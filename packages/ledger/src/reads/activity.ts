@@ -16,12 +16,6 @@ export interface ActivityQuery {
   readonly seconds: number;
 }
 
-export interface CountedActivity {
-  readonly buckets: readonly ActivityBucket[];
-  /** Until when events are counted; undefined while none are. */
-  readonly countedUntil: string | undefined;
-}
-
 /** $1 buckets of $2 seconds up to now, from the counts by minute or by hour ($5). */
 const COUNTED = `
 WITH span AS MATERIALIZED (
@@ -59,7 +53,7 @@ const HOUR_SECONDS = 3_600;
 export async function activity(
   ledger: LedgerContext,
   { source, type, count, seconds }: ActivityQuery,
-): Promise<CountedActivity> {
+) {
   if (!areStorable([source, type])) {
     const message = "Cannot count events: no source or type has such a name";
     throw new MillraceError("invalid_request", message);
@@ -76,6 +70,7 @@ export async function activity(
   }
   return {
     buckets: [...slots].map(([at, slot]) => bucketOf(at, slot)),
+    /** Until when events are counted; undefined while none are. */
     countedUntil: rows[0]?.counted_until.toISOString(),
   };
 }

@@ -1,18 +1,13 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
-import { BATCH, COUNT } from "./retention-times.ts";
+import { BATCH, count } from "./retention-times.ts";
 
 export interface ExpiredKeys {
   /** Days since the event was completed, in its last generation. One day is added. */
   readonly keysDays: number;
   /** The oldest day whose bodies are kept: an event is kept for as long as its body is. */
   readonly bodiesFrom: string;
-}
-
-export interface DeletedKeys {
-  readonly deleted: number;
-  readonly next: string | undefined;
 }
 
 const IDENTITIES_MAX = 1_000;
@@ -65,11 +60,7 @@ delivered AS (
 SELECT (SELECT count(*) FROM deleted) AS deleted,
   (SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' FROM old) AS reached`;
 
-export async function deleteKeys(
-  pool: pg.Pool,
-  expired: ExpiredKeys,
-  from = "-infinity",
-): Promise<DeletedKeys> {
+export async function deleteKeys(pool: pg.Pool, expired: ExpiredKeys, from = "-infinity") {
   const values = [expired.keysDays, expired.bodiesFrom, from, IDENTITIES_MAX];
   const { rows } = await runStatement<{ deleted: string; reached: string | null }>(
     pool,
@@ -83,10 +74,6 @@ export async function deleteKeys(
 const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
 
 export async function countExpiredKeys(pool: pg.Pool, expired: ExpiredKeys): Promise<number> {
-  const { rows } = await runStatement<{ count: string }>(
-    pool,
-    { text: COUNT_EXPIRED_KEYS, values: [expired.keysDays, expired.bodiesFrom, "-infinity"] },
-    COUNT,
-  );
-  return Number(rows[0]?.count);
+  const values = [expired.keysDays, expired.bodiesFrom, "-infinity"];
+  return await count(pool, COUNT_EXPIRED_KEYS, values);
 }

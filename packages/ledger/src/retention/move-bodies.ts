@@ -3,14 +3,7 @@ import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
 import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
-import { BATCH, COUNT } from "./retention-times.ts";
-
-export interface MovedBodies {
-  readonly found: number;
-  /** Events whose bodies are in today's partition now; attempts may hold some. */
-  readonly moved: number;
-  readonly bytes: number;
-}
+import { BATCH, count } from "./retention-times.ts";
 
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
@@ -68,8 +61,11 @@ SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
   coalesce(sum(bytes), 0)::float8 AS bytes
 FROM moved`;
 
-/** After an error the batch is undone, and nothing else. */
-export async function moveBodies(pool: pg.Pool, partition: BodyPartition): Promise<MovedBodies> {
+/**
+ * Found bodies are moved to today's partition, but for those that attempts hold. After an error the
+ * batch is undone, and nothing else.
+ */
+export async function moveBodies(pool: pg.Pool, partition: BodyPartition) {
   const values = [partition.day, EVENTS_MAX, BYTES_MAX];
   const { rows } = await withPartitions(pool, () =>
     runStatement<{ found: string; moved: string; bytes: number }>(
@@ -96,9 +92,4 @@ SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
 
 export async function countEventsOf(pool: pg.Pool, { day }: BodyPartition): Promise<number> {
   return await count(pool, COUNT_EVENTS, [day]);
-}
-
-async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
-  const { rows } = await runStatement<{ count: string }>(pool, { text, values }, COUNT);
-  return Number(rows[0]?.count);
 }

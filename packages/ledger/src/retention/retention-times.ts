@@ -1,4 +1,5 @@
-import { INDEXED_ONLY, type TransactionOptions } from "../connection/transaction.ts";
+import type pg from "pg";
+import { INDEXED_ONLY, runStatement, type TransactionOptions } from "../connection/transaction.ts";
 
 export const BATCH: TransactionOptions = {
   limits: {
@@ -14,3 +15,8 @@ export const COUNT: TransactionOptions = {
   limits: { ...BATCH.limits, statementTimeoutMs: 600_000 },
   deadlineMs: 610_000,
 };
+
+export async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
+  const { rows } = await runStatement<{ count: string }>(pool, { text, values }, COUNT);
+  return Number(rows[0]?.count);
+}

@@ -17,13 +17,7 @@ export async function requireStores({ ledger, queues }: Stores): Promise<void> {
   await ledger.repair.serverEpoch();
 }
 
-export async function comparePending(
-  { ledger, queues }: Stores,
-  pending: readonly LedgerStatus[],
-): Promise<{
-  readonly found: readonly Disagreement[];
-  readonly toMark: readonly EnvelopedEvent[];
-}> {
+export async function comparePending({ ledger, queues }: Stores, pending: readonly LedgerStatus[]) {
   const jobs = await queues.jobStatuses(pending.map(({ event }) => event));
   const found: Disagreement[] = [];
   const toMark: EnvelopedEvent[] = [];
