@@ -17,7 +17,7 @@ const CONFIG = {
   ...exported,
   sources: {
     ...exported.sources,
-    whatsapp: meta({ verifyToken: "a-verify-token" }),
+    whatsapp: meta(),
     // It has no URL, and to a stranger it does not exist.
     mail: internal(),
   },
@@ -79,7 +79,7 @@ const WAYS: Readonly<Record<string, Way>> = {
 };
 
 describe("a name that is not configured", () => {
-  const env = { WHATSAPP_WEBHOOK_SECRET: "a-whatsapp-secret" };
+  const env = { WHATSAPP_WEBHOOK_SECRET: "a-verify-token:a-whatsapp-secret" };
   const stack = openForAll(() => startStack(onPostgres, { env, config: CONFIG, worker: false }));
   const other = openForAll(() => stack.pipeline.startInProcess("ingress"));
 

@@ -7,13 +7,17 @@ import type { OpenAdapter, Adapter } from "./adapter-fixture.ts";
 
 const SOURCES = {
   discord: discord(),
-  meta: meta({ verifyToken: "a token of ours" }),
+  meta: meta(),
   sendgrid: sendgrid(),
   twilio: twilio({ url: "https://hooks.example.com/sms" }),
 };
-const SECRETS = Object.fromEntries(
-  Object.entries(SOURCES).map(([name, { provider }]) => [name, provider.generateSecret()]),
-);
+const generated = Object.entries(SOURCES).map(([name, { provider }]) => {
+  return [name, provider.generateSecret()] as const;
+});
+const SECRETS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(generated),
+  meta: "a token of ours:the app's secret",
+};
 
 export function providersContract(title: string, open: OpenAdapter): void {
   describe(`a provider of its own ways by ${title}`, () => {

@@ -17,7 +17,7 @@ const url = "https://hooks.example.com/webhooks/a";
 const OPTIONS: Readonly<Record<string, object>> = {
   ...{ discord: {}, github: {}, gitlab: {}, "hook-mesh": {}, linear: {}, paddle: {} },
   ...{ sendgrid: {}, shopify: {}, slack: {}, "standard-webhooks": {}, stripe: {}, svix: {} },
-  ...{ meta: { verifyToken: "a token of ours" }, square: { url }, twilio: { url }, zoom: {} },
+  ...{ meta: {}, square: { url }, twilio: { url }, zoom: {} },
 };
 
 function readVector(name: string) {

@@ -29,7 +29,7 @@ const ROW = /^(?<end>\S.*):$|^- `(?<source>\w+)\(\)`: (?<title>.+(?:\n {2}.+)*)$
 const URL_OPTION = { url: "https://a.example/webhooks/a" };
 const OPTIONS: Readonly<Record<string, object>> = {
   ...{ hubspot: URL_OPTION, square: URL_OPTION, twilio: URL_OPTION },
-  meta: { verifyToken: "a token of ours" },
+  meta: {},
 };
 // Each pair has a source of its own.
 const CASES = PAIRS.map((pair, n) => {

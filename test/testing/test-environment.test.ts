@@ -37,7 +37,7 @@ const config = defineConfig({
       gitlab: gitlab(),
       hookmesh: hookMesh({ attempts: 3 }),
     },
-    ...{ linear: linear(), meta: meta({ verifyToken: "a token of ours" }), paddle: paddle() },
+    ...{ linear: linear(), meta: meta(), paddle: paddle() },
     ...{
       sendgrid: sendgrid(),
       shopify: shopify(),

@@ -1,7 +1,7 @@
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { loadHandlers, resolveSecrets } from "@millrace/service";
 import { expect, test } from "vitest";
-import { hmac, hookMesh, internal, meta, on, RetryLater, square, stripe, twilio } from "./index.ts";
+import { hmac, hookMesh, internal, on, RetryLater, square, stripe, twilio } from "./index.ts";
 
 // Mistakes of an author before an event comes: each says what to write. Those of a running handler
 // are in test/testing/mistakes.test.ts.
@@ -77,7 +77,6 @@ const MISTAKES: readonly [what: string, make: () => unknown, says: RegExp][] = [
   ["square()", () => mistaken(Reflect.apply(square, undefined, [])), /url: is missing/],
   ["square: url", () => mistaken(square({ url: "hooks" })), /url: must be the whole URL/],
   ["twilio: url", () => mistaken(twilio({ url: any(5) })), /url: must be a string/],
-  ["meta()", () => mistaken(Reflect.apply(meta, undefined, [])), /verifyToken: is missing/],
   ["no handler", () => bind("acme", "a"), /there is none. Write on\("acme", "a", async/],
   ["handle", () => bind("acme", "a", { handle: run }), /no part "handle"/],
   ["wirte", () => bind("acme", "a", { wirte: run }), /did you mean "write"\?/],

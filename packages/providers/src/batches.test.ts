@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { adyen, meta, sendgrid } from "./index.ts";
 import { deliveryOf } from "./testing/sign-delivery.ts";
 
-const META = meta({ verifyToken: "a token of ours" }).provider;
+const META = meta().provider;
 
 function eventsOf(found: Identification) {
   if (!found.ok) return found.code;

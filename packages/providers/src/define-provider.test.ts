@@ -5,7 +5,6 @@ import {
   digest,
   gitlab,
   hookMesh,
-  meta,
   signature,
   StaleTimestamp,
   square,
@@ -98,7 +97,6 @@ test("a wrong option of any source hides no other problem of a config", () => {
   );
   const lines = problemsOf({
     ...sources,
-    chat: meta({ verifyToken: "short" }),
     code: gitlab({ auth: "basic" as "token" }),
     events: standardWebhooks({ key: "base32" as "hex" }),
     mesh: hookMesh({ key: "base32" as "hex" }),
@@ -108,7 +106,7 @@ test("a wrong option of any source hides no other problem of a config", () => {
     expect(lines).toMatch(new RegExp(`sources\\.${name}\\.options\\.attempts: must`));
     expect(lines).toMatch(new RegExp(`sources\\.${name}(\\.options)?: has no option "atempts"`));
   }
-  for (const path of ["chat.verifyToken", "code.auth", "events.key", "mesh.key", "sms.url"]) {
+  for (const path of ["code.auth", "events.key", "mesh.key", "sms.url"]) {
     expect(lines).toContain(`sources.${path}: must`);
   }
   expect(lines).toContain("worker.concurrency: must");
@@ -257,6 +255,17 @@ test("a sender that signs its URL has that of publicUrl, or its own", () => {
   expect(() => parseConfig({ ...config, publicUrl: "hooks.example.com/" })).toThrow(
     "publicUrl: must",
   );
+});
+
+test("HTTP Basic has user and password as its secret", () => {
+  const basic = signature({
+    ...{ header: "authorization", algorithm: "token", prefix: "Basic ", encoding: "base64" },
+  });
+  const source = defineProvider({ name: "acme", verify: basic, id: "json:id" })();
+  const written = `Basic ${Buffer.from("ada:a password").toString("base64")}`;
+  const delivery = deliveryOf({ authorization: written }, '{"id":"1"}');
+  expect(verdict(source, ["ada:a password"], delivery)).toBe("ok");
+  expect(verdict(source, ["ada:another"], delivery)).toBe("invalid_signature");
 });
 
 test("a verifier can be made for another URL, and for another encoding of the secret", () => {

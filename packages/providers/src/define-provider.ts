@@ -19,15 +19,20 @@ import { readDelivery } from "./identity/delivery-reader.ts";
 import { createIdentify, type IdentityParts } from "./identity/identify.ts";
 import { type DeliveryReader, type Location, placesOf } from "./identity/locations.ts";
 import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
-import { firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
+import { behindKey, firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
+import { splitKey } from "./signature/prepare-secrets.ts";
 import { badSignature } from "./signature/signed-message.ts";
 import type { UrlOptions } from "./signature/signed-url.ts";
 import { functionScheme, type VerifyFunction } from "./signature/verify-function.ts";
 
-/** Answers a handshake; undefined for a delivery with events, and for a challenge to refuse. */
+/**
+ * Answers a handshake; undefined for a delivery with events, and for a challenge to refuse. `keys`
+ * are those in front of the live secrets (`secretHasKey`).
+ */
 export type AnswerChallenge = (
   request: DeliveryReader,
   prove: Prove,
+  keys: readonly string[],
 ) => AnswerParts | Refusal | undefined;
 
 /** The facts of a provider that are handed on as they are. */
@@ -51,6 +56,8 @@ export interface ProviderParts<Type extends string = never, DataField extends st
   readonly verify: Scheme | readonly [Scheme, ...Scheme[]] | VerifyFunction;
   /** True when the signature covers the id. Default: false, which costs a digest of each body. */
   readonly idIsSigned?: boolean;
+  /** True where a secret is two parts in one text, `key:secret`, of which the second signs. */
+  readonly secretHasKey?: true;
   /** The answer to a verified delivery that is no event. */
   readonly handshake?: AnswerChallenge;
   /** The answer to requests that nobody signs. They never carry an event. */
@@ -147,7 +154,8 @@ function createProvider<DataField extends string>(
 ): Provider<DataField> {
   const { name, verify, id, type, answer, challenge, sampleHeaders, sign } = parts;
   const { idIsSigned = false, secretPrefix = "" } = parts;
-  const scheme = typeof verify === "function" ? functionScheme(verify, sign) : schemeOf(verify);
+  const whole = typeof verify === "function" ? functionScheme(verify, sign) : schemeOf(verify);
+  const scheme = parts.secretHasKey ? behindKey(whole) : whole;
   const samples = createSamples(parts);
   if (idIsSigned && !scheme.coversBody) {
     throw new MillraceError(
@@ -199,15 +207,17 @@ function answersOf(answer: AnswerParts): NonNullable<Provider["answers"]> {
 }
 
 function createVerifier(
-  { handshake, challenge }: Pick<ProviderParts, "handshake" | "challenge">,
+  parts: Pick<ProviderParts, "handshake" | "challenge" | "secretHasKey">,
   scheme: Scheme,
   secrets: readonly string[],
   options: VerifierOptions = {},
 ): Verifier {
+  const { handshake, challenge } = parts;
+  const keys = parts.secretHasKey ? secrets.map((secret) => splitKey(secret)[0]) : [];
   const verifier = scheme.createVerifier(secrets, {
     ...options,
     ...(handshake && {
-      respond: (delivery, prove) => verificationOf(handshake(readDelivery(delivery), prove)),
+      respond: (delivery, prove) => verificationOf(handshake(readDelivery(delivery), prove, keys)),
     }),
   });
   if (challenge === undefined) return verifier;
@@ -219,7 +229,7 @@ function createVerifier(
     verify(delivery) {
       if (!isAsked(delivery)) return verifier.verify(delivery);
       const prove = (text: string) => scheme.prove(secrets, text);
-      const answer = challenge.answer(readDelivery(delivery), prove);
+      const answer = challenge.answer(readDelivery(delivery), prove, keys);
       // A POST should have had a signature; by the other methods a token did not match.
       const reason = method === "POST" ? "header_missing" : "no_secret_matches";
       return verificationOf(answer) ?? badSignature(reason, "it is no challenge");

@@ -97,8 +97,8 @@ test("a webhook event of Discord's is answered 204", () => {
   });
 });
 
-const META = meta({ verifyToken: "a token of ours" });
-const APP_SECRET = META.provider.generateSecret();
+const META = meta();
+const APP_SECRET = `a token of ours:${META.provider.generateSecret().slice(17)}`;
 
 function subscribe(query: string): Delivery {
   return { ...deliveryOf({}, ""), method: "GET", url: `/webhooks/meta${query}` };
@@ -132,6 +132,12 @@ test.each([
   ["markup", "?hub.mode=subscribe&hub.challenge=%3Cb%3E%20&hub.verify_token=a+token+of+ours"],
 ])("Meta's GET with the token and %s is no handshake", (_title, query) => {
   expect(answerOf(META, subscribe(query), APP_SECRET)).toBe("invalid_body");
+});
+
+test("Meta's secret without its verify token is refused, and never shown", () => {
+  const make = () => META.provider.createVerifier(["0123456789abcdef"]);
+  expect(make).toThrow(/a secret must be <key>:<secret>/);
+  expect(make).not.toThrow("0123456789abcdef");
 });
 
 test("the verify token opens no way for a POST", () => {

@@ -7,7 +7,6 @@ const OPTIONS: Readonly<Record<string, object>> = {
     audience: `${PUBLIC_URL}/webhooks/google-pubsub`,
     serviceAccount: "push@example.com",
   },
-  meta: { verifyToken: "choose-a-token" },
 };
 
 const { hmac: _, ...named } = senders;

@@ -1,58 +1,52 @@
 import { type Delivery, type Refusal, jsonPieces } from "@millrace/core";
-import { z } from "zod";
 import { echo, noChallenge, refuse } from "../answers.ts";
-import { defineProviderWith } from "../define-provider.ts";
+import { defineProvider } from "../define-provider.ts";
 import { readDelivery } from "../identity/delivery-reader.ts";
-import { digest, joined, type Locator, locate } from "../identity/locations.ts";
+import { type DeliveryReader, digest, type Found, joined, locate } from "../identity/locations.ts";
 import samples from "../samples/meta.json" with { type: "json" };
 import { isSameText } from "../signature/algorithm-of.ts";
 import { signature } from "../signature/signature.ts";
 
-export interface MetaOptions {
-  /** The token that a new URL is asked for, of at least 8 characters. */
-  readonly verifyToken: string;
-}
-
 /**
  * Events of Meta's Graph API webhooks (Facebook, Instagram, Messenger, WhatsApp). A new URL is
- * asked for its challenge by a GET with the verify token. Each update of a delivery is an event,
- * without an id: it is the SHA-256 of the update with object and account, and where it is a change
- * with the time of its entry, so that two equal changes are two.
+ * asked for its challenge by a GET with the verify token, which stands in front of the app's
+ * secret: `token:secret`. Each update of a delivery is an event, without an id: it is the SHA-256
+ * of the update with object and account, and where it is a change with the time of its entry, so
+ * that two equal changes are two.
  */
-export const meta = defineProviderWith<MetaOptions>(
-  "meta",
-  z.strictObject({ verifyToken: z.string().min(8, "must be text of at least 8 characters") }),
-  ({ verifyToken }) => ({
-    verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
-    each: metaUpdates,
-    id: [
-      digest("json:entry.0.messaging.0", "json:object", "json:entry.0.id"),
-      digest("json:entry.0.standby.0", "json:object", "json:entry.0.id"),
-      digest("json:"),
-    ],
-    type: ["{json:object}.{json:entry.0.changes.0.field}", kindOfMessaging, "json:object"],
-    typeIsOptional: true,
-    idIsSigned: true,
-    repeatsDays: 7,
-    bodyBytesMax: 3 * 1024 * 1024,
-    keptHeaders: ["content-type"],
-    challenge: {
-      method: "GET",
-      answer: ({ read }) => {
-        if (!isSameText(read("query:hub.verify_token") ?? "", verifyToken)) return undefined;
-        const isSubscription = read("query:hub.mode") === "subscribe";
-        return (isSubscription ? echo(read("query:hub.challenge")) : undefined) ?? noChallenge();
-      },
+export const meta = defineProvider({
+  name: "meta",
+  verify: signature({ header: "x-hub-signature-256", prefix: "sha256=" }),
+  secretHasKey: true,
+  each: metaUpdates,
+  id: [
+    digest("json:entry.0.messaging.0", "json:object", "json:entry.0.id"),
+    digest("json:entry.0.standby.0", "json:object", "json:entry.0.id"),
+    digest("json:"),
+  ],
+  type: ["{json:object}.{json:entry.0.changes.0.field}", kindOfMessaging, "json:object"],
+  typeIsOptional: true,
+  idIsSigned: true,
+  repeatsDays: 7,
+  bodyBytesMax: 3 * 1024 * 1024,
+  keptHeaders: ["content-type"],
+  challenge: {
+    method: "GET",
+    answer: ({ read }, _prove, tokens) => {
+      const token = read("query:hub.verify_token") ?? "";
+      if (!tokens.some((one) => isSameText(token, one))) return undefined;
+      const isSubscription = read("query:hub.mode") === "subscribe";
+      return (isSubscription ? echo(read("query:hub.challenge")) : undefined) ?? noChallenge();
     },
-    answer: { status: 200 },
-    samples,
-  }),
-);
+  },
+  answer: { status: 200 },
+  samples,
+});
 
 const OBJECT = locate("json:object");
 
 /** The object, and the kind of a conversation's update: `message`, `read`, `postback`. */
-const kindOfMessaging: Locator = (reader) => {
+function kindOfMessaging(reader: DeliveryReader): Found {
   for (const list of ["messaging", "standby"]) {
     const kind = reader
       .jsonNames(["entry", "0", list, "0"])
@@ -60,7 +54,7 @@ const kindOfMessaging: Locator = (reader) => {
     if (kind !== undefined) return joined(".", OBJECT, () => ({ text: kind }))(reader);
   }
   return "missing";
-};
+}
 
 /**
  * The most that Meta documents in one delivery. Each update gets a copy of what stands round it, so

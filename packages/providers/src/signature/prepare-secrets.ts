@@ -30,6 +30,15 @@ export function prepareSecrets(
   });
 }
 
+/** @throws `missing_secret` for text that is not a key and a secret; an empty one has no key. */
+export function splitKey(secret: string): readonly [key: string, secret: string] {
+  if (secret.trim() === "") return ["", secret];
+  const [, key, rest = ""] = /^([^:]{8,}):(.+)$/.exec(secret) ?? [];
+  if (key === undefined)
+    throw missing("a secret must be <key>:<secret>, with a key from 8 characters");
+  return [key, rest];
+}
+
 function missing(state: string): MillraceError {
   return new MillraceError("missing_secret", `Cannot verify deliveries: ${state}`);
 }

@@ -8,7 +8,7 @@ import type {
 } from "@millrace/core";
 import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { algorithmOf, randomSecret } from "./algorithm-of.ts";
-import { prepareSecrets } from "./prepare-secrets.ts";
+import { prepareSecrets, splitKey } from "./prepare-secrets.ts";
 import type { Message, SigningKey } from "./signature-algorithm.ts";
 import { formatOf } from "./signature-format.ts";
 import { parseSignature, type SignatureOptions } from "./signature-options.ts";
@@ -200,6 +200,18 @@ export function firstPresent(schemes: readonly [Scheme, ...Scheme[]]): Scheme {
         precheck: (head, readMs) => choose(head).precheck?.(head, readMs),
       };
     },
+  };
+}
+
+/** The same for secrets with a key in front, which signs nothing: `key:secret`. */
+export function behindKey(scheme: Scheme): Scheme {
+  const secretOf = (secret: string) => splitKey(secret)[1];
+  return {
+    ...scheme,
+    createVerifier: (secrets, options) => scheme.createVerifier(secrets.map(secretOf), options),
+    sign: (request) => scheme.sign({ ...request, secret: secretOf(request.secret) }),
+    generateSecret: () => `${scheme.generateSecret().slice(0, 16)}:${scheme.generateSecret()}`,
+    prove: (secrets, text) => scheme.prove(secrets.map(secretOf), text),
   };
 }
 

@@ -108,7 +108,7 @@ const CASES: Readonly<Record<string, SourceCase>> = {
     toleranceMs: DAY_MS,
   },
   meta: {
-    source: senders.meta({ verifyToken: "a token of ours" }),
+    source: senders.meta(),
     identity: (_eventId, _type, body) => {
       const { object, entry } = JSON.parse(Buffer.from(body).toString());
       const [update] = entry[0].messaging ?? [];
