@@ -67,6 +67,7 @@ test("its lint preset finds what is not awaited", async () => {
   };
   expect(lint()).toMatchObject({ status: 0 });
   const handlers = await readFile(join(folder, "handlers.ts"), "utf8");
+  expect(handlers).toContain("defineHandlers<typeof config, unknown>()");
   await writeFile(join(folder, "handlers.ts"), handlers.replace("await tx", "tx"));
   expect(lint().stdout).toContain("no-floating-promises");
 });

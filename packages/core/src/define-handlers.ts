@@ -20,47 +20,53 @@ import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settin
  * import type config from "./millrace.config.ts";
  * const on = defineHandlers<typeof config>();
  * ```
+ * `Untyped` is the type of payloads that neither a source nor a schema types; `unknown` allows
+ * nothing with them.
  */
-export function defineHandlers<Config extends ConfigInput>(): TypedOn<
-  Config["sources"],
-  TablesOf<Config>
-> {
-  return on as unknown as TypedOn<Config["sources"], TablesOf<Config>>;
+export function defineHandlers<Config extends ConfigInput, Untyped = JsonPayload>() {
+  return on as unknown as TypedOn<Config["sources"], TablesOf<Config>, Untyped>;
 }
 
 export interface TypedOn<
   Sources extends Record<string, SourceDefinition>,
   Tables extends TableSchema,
+  Untyped = JsonPayload,
 > {
   <
     Name extends (keyof Sources & string) | "*",
     Type extends EventTypes<Sources>[Known<Sources, Name>],
-    Payload = PayloadOf<Sources, Name, Type>,
+    Payload = PayloadOf<Sources, Name, Type, Untyped>,
   >(
     source: Name | readonly Name[],
     type: Type | readonly Type[],
-    run: HandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
+    run: HandlerFunction<Payload, DataOf<Payload, Sources, Name, Untyped>, Tables, EmitTo<Sources>>,
   ): Handler;
   /** Binds a handler of several parts, as `on` does: `schema`, `when`, `call`, and `write`. */
   <
     Name extends (keyof Sources & string) | "*",
     Type extends EventTypes<Sources>[Known<Sources, Name>],
-    Payload = PayloadOf<Sources, Name, Type>,
+    Payload = PayloadOf<Sources, Name, Type, Untyped>,
     Called = undefined,
   >(
     source: Name | readonly Name[],
     type: Type | readonly Type[],
-    parts: HandlerParts<Payload, Called, DataOf<Payload, Sources, Name>, Tables, EmitTo<Sources>>,
+    parts: HandlerParts<
+      Payload,
+      Called,
+      DataOf<Payload, Sources, Name, Untyped>,
+      Tables,
+      EmitTo<Sources>
+    >,
   ): Handler;
   <
     Name extends (keyof Sources & string) | "*",
     Type extends EventTypes<Sources>[Known<Sources, Name>],
-    Payload = PayloadOf<Sources, Name, Type>,
+    Payload = PayloadOf<Sources, Name, Type, Untyped>,
   >(
     source: Name | readonly Name[],
     type: Type | readonly Type[],
     options: HandlerOptions,
-    run: SetHandlerFunction<Payload, DataOf<Payload, Sources, Name>, Tables>,
+    run: SetHandlerFunction<Payload, DataOf<Payload, Sources, Name, Untyped>, Tables>,
   ): Handler;
 }
 
@@ -101,11 +107,14 @@ type Beginning<Type extends string, Separator extends string> = Separator extend
   : never;
 
 /** The payloads of a type, or of all that a `*` stands for. Nothing checks them at run time. */
-type PayloadOf<Sources, Name, Type> = Name extends keyof Sources
+type PayloadOf<Sources, Name, Type, Untyped> = Name extends keyof Sources
   ? Sources[Name] extends SourceDefinition<string, string, infer Payloads>
-    ? PayloadOfType<Payloads, Type>
+    ? Typed<PayloadOfType<Payloads, Type>, Untyped>
     : never
-  : JsonPayload;
+  : Untyped;
+
+/** `any`, which nobody has typed, is what untyped payloads are. */
+type Typed<Payload, Untyped> = 0 extends 1 & Payload ? Untyped : Payload;
 
 type PayloadOfType<Payloads, Type> = Type extends `${infer Start}*`
   ? Payloads[keyof Payloads & `${Start}${string}`]
@@ -114,16 +123,16 @@ type PayloadOfType<Payloads, Type> = Type extends `${infer Start}*`
     : never;
 
 /** The type of `event.data`, as `dataOf` of the processor finds it. */
-type DataOf<Payload, Sources, Name> = Name extends keyof Sources
+type DataOf<Payload, Sources, Name, Untyped> = Name extends keyof Sources
   ? Sources[Name] extends SourceDefinition<string, infer Field>
-    ? FieldOf<Payload, Field>
+    ? FieldOf<Payload, Field, Untyped>
     : never
-  : JsonPayload;
+  : Untyped;
 
-type FieldOf<Payload, Field extends string> = [Field] extends [never]
+type FieldOf<Payload, Field extends string, Untyped> = [Field] extends [never]
   ? Payload
   : string extends Field
-    ? JsonPayload
+    ? Untyped
     : Field extends keyof Payload
       ? Payload[Field]
       : Payload;

@@ -129,6 +129,25 @@ test("without a type parameter types are those of the lists, and payloads anythi
   });
 });
 
+test("payloads that nothing types are unknown, where a project asks for that", () => {
+  const strict = defineHandlers<typeof config, unknown>();
+  for (const source of ["plain", "open", "*"] as const) {
+    strict(source, "*", ({ payload, data }) => {
+      expectTypeOf(payload).toBeUnknown();
+      expectTypeOf(data).toBeUnknown();
+    });
+  }
+  strict("shop", "order.placed", ({ data }) => {
+    expectTypeOf(data.total).toEqualTypeOf<number>();
+  });
+  strict("plain", "payment_intent.succeeded", {
+    schema: z.object({ data: z.object({ amount: z.number() }) }),
+    write: ({ data }) => {
+      expectTypeOf(data.amount).toEqualTypeOf<number>();
+    },
+  });
+});
+
 test("a schema, which checks at run time, goes before the sender's type", () => {
   on("shop", "order.placed", {
     schema: z.object({ total: z.stringbool() }),

@@ -105,8 +105,9 @@ function handlers(sources: readonly string[]): string {
 import { defineHandlers } from "millrace";
 import type config from "./millrace.config.ts";
 
-// It knows the config: a source or a type that is misspelled does not compile.
-const on = defineHandlers<typeof config>();
+// It knows the config: a source or a type that is misspelled does not compile. A payload is
+// unknown until a schema, or a type of the sender's package in the config, says what it is.
+const on = defineHandlers<typeof config, unknown>();
 
 // A handler runs in a transaction of its own, \`tx\`: what it writes is there exactly when the
 // event is completed. Throw, and it is undone and tried again. Events may come in any order.
