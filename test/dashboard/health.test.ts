@@ -23,7 +23,7 @@ describeOnRedis("the dashboard's health", () => {
     proxy = await startTcpProxy(servers.databaseUrl);
     dashboard = await startTestDashboard(
       { ...servers, databaseUrl: proxy.url },
-      { compare: { graceMs: 0, keysDays: 90 } },
+      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["patient"] },
     );
   });
   afterEach(() => {
@@ -177,6 +177,8 @@ describeOnRedis("the dashboard's health", () => {
     const stale = { source: "patient", code: "too_old", deliveries: 20, agoMs: 0 };
     await dashboard.ledger.intake.noteRefusals([stale]);
     await readUntil(({ signatures }) => signatures.text.includes("patient (20 too_old)"));
+    const { signatures } = await read();
+    expect(signatures.text).toMatch(/\. Authenticated only, not verified: patient$/);
   });
 
   test("senders whose IDs are shared or whose messages repeat are told, and since when jobs are signed", async () => {

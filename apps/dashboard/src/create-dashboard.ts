@@ -46,6 +46,8 @@ export interface DashboardOptions {
   /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
   readonly compare?: CompareOptions;
+  /** Sources of which nothing signed covers the body. Default: none. */
+  readonly authenticatedOnly?: readonly string[];
   /** Milliseconds for running requests. Default 5,000. */
   readonly shutdownTimeoutMs?: number;
 }
@@ -76,7 +78,7 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions) 
     });
   }
 
-  const overviews = createOverviews(deps, options.compare ?? COMPARE_DEFAULTS);
+  const overviews = createOverviews({ ...options, ...deps }, options.compare ?? COMPARE_DEFAULTS);
   registerMetrics(deps.registry, { readStats: overviews.stats, onError: logAs("metrics") });
   const record = createSignInRecord({ ...deps, onError: logAs("audit of sign-ins") });
   const store = createSessionStore({ ...deps, onError: logAs("sessions") });

@@ -16,6 +16,7 @@ interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "repair">;
   readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
+  readonly authenticatedOnly?: readonly string[];
 }
 
 const PART_MS = 1_000;
@@ -35,7 +36,8 @@ const OPEN_ERRORS_MAX = 100;
 const WAIT_MS_MAX = 5 * 60_000;
 
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
-export function createHealthReader({ ledger, queues, comparison }: Deps): () => Promise<Health> {
+export function createHealthReader(deps: Deps): () => Promise<Health> {
+  const { ledger, queues, comparison, authenticatedOnly = [] } = deps;
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
   const part = <T>(ttl: CacheTtl, read: () => Promise<T>) => cached(ttl, () => within(read));
   const pingQueue = part(PING_TTL, () => queues.ping());
@@ -85,9 +87,11 @@ export function createHealthReader({ ledger, queues, comparison }: Deps): () => 
         judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
         judge("open_runs", "Open bulk runs not known", open, openRuns),
         judge("refused", "Refused deliveries not known", findRefusals(), refused),
-        judge("signatures", "Signatures not known", senders, ({ signatures }) =>
-          verdictOf(signatures),
-        ),
+        judge("signatures", "Signatures not known", senders, ({ signatures: { text, fix } }) => {
+          const only = authenticatedOnly.join(", ");
+          const more = only === "" ? "" : `. Authenticated only, not verified: ${only}`;
+          return verdictOf({ text: text + more, ...(fix !== undefined && { fix }) });
+        }),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
         judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),

@@ -40,7 +40,10 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const { reconciler, retention } = config;
     const compare = { graceMs: reconciler.graceMs, keysDays: retention.keysDays };
     const deps = { ledger, queues, checks, logger, registry };
-    dashboard = createDashboard(deps, { ...options, compare });
+    const sources = Object.entries(config.sources);
+    const tokens = sources.filter(([, { provider }]) => provider.authenticatedOnly === true);
+    const authenticatedOnly = tokens.map(([name]) => name);
+    dashboard = createDashboard(deps, { ...options, compare, authenticatedOnly });
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });

@@ -12,6 +12,7 @@ import { createHealthReader, REFUSED_MINUTES } from "./health.ts";
 interface Deps {
   readonly ledger: Ledger;
   readonly queues: Queues;
+  readonly authenticatedOnly?: readonly string[];
 }
 
 export type Overviews = ReturnType<typeof createOverviews>;
@@ -28,7 +29,8 @@ const TIMES_TAKEN = 20;
 const EXAMPLES_MAX = 5;
 
 /** Completed events are counted apart: a large ledger has many, so their number may be older. */
-export function createOverviews({ ledger, queues }: Deps, options: CompareOptions) {
+export function createOverviews(deps: Deps, options: CompareOptions) {
+  const { ledger, queues } = deps;
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
     countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
@@ -56,7 +58,7 @@ export function createOverviews({ ledger, queues }: Deps, options: CompareOption
     ),
     activity: (query: ActivityQuery) => activity(JSON.stringify(query)),
     comparison,
-    health: createHealthReader({ ledger, queues, comparison }),
+    health: createHealthReader({ ...deps, comparison }),
   };
 }
 
