@@ -105,6 +105,8 @@ export const imagekit = alias("imagekit", { key: "utf8" });
 export const lithic = alias("lithic", { type: "json:event_type" });
 /** Events of Liveblocks (`whsec_`). */
 export const liveblocks = alias("liveblocks");
+/** Events of Loops (`whsec_`). */
+export const loops = alias("loops", { type: "json:eventName" });
 /** Events of OpenAI: a secret without `whsec_` is its text, as in OpenAI's SDK. */
 export const openai = alias("openai", { key: ["base64", "utf8"] });
 /** Events of Polar: the key is the whole secret as text. */
@@ -119,6 +121,11 @@ export const replicate = alias("replicate");
 export const resend = alias("resend", { prefix: "svix" });
 /** Events of Seam, by Svix (`whsec_`). */
 export const seam = alias("seam", { prefix: "svix", type: "json:event_type" });
+/** Events of Stytch, by Svix (`whsec_`). */
+export const stytch = alias("stytch", {
+  prefix: "svix",
+  type: "{json:object_type}.{json:action}",
+});
 
 interface Differences {
   readonly key?: KeyEncoding | KeyEncoding[] | undefined;
