@@ -1,8 +1,6 @@
 /** Every kind of sender that has a provider. docs/providers/facts.json has the sources of each. */
 export { hmac, type HmacOptions } from "./hmac.ts";
-export * from "./senders/cloud.ts";
 export * from "./senders/code.ts";
-export * from "./senders/content.ts";
 export * from "./senders/discord.ts";
 export * from "./senders/messages.ts";
 export * from "./senders/meta.ts";

@@ -5,6 +5,7 @@ import { locate } from "../identity/locations.ts";
 import githubSamples from "../samples/github.json" with { type: "json" };
 import gitlabSamples from "../samples/gitlab.json" with { type: "json" };
 import linearSamples from "../samples/linear.json" with { type: "json" };
+import { jwt } from "../signature/jwt.ts";
 import { signature, standardSignature } from "../signature/signature.ts";
 import { GITHUB_TYPES } from "../types/github-types.ts";
 
@@ -105,3 +106,32 @@ export const sentry = defineProvider({
   type: "{header:sentry-hook-resource}.{json:action}",
   dataField: "data",
 });
+
+export interface GooglePubsubOptions {
+  /** Audience of the push subscription: the URL that it calls, unless another is set there. */
+  readonly audience: string;
+  /** Email of the service account that the push subscription authenticates with. */
+  readonly serviceAccount: string;
+}
+
+/**
+ * Messages of a push subscription of Google Cloud Pub/Sub, with a token of Google's that covers
+ * nothing of a delivery. `message.data` is base64.
+ */
+export const googlePubsub = defineProviderWith<GooglePubsubOptions, "message">(
+  "google-pubsub",
+  z.strictObject({ audience: z.string().min(1), serviceAccount: z.email() }),
+  ({ audience, serviceAccount }) => ({
+    verify: jwt({
+      algorithm: "RS256",
+      keys: "https://www.googleapis.com/oauth2/v3/certs",
+      issuer: "https://accounts.google.com",
+      audience,
+      claims: { email: serviceAccount, email_verified: true },
+    }),
+    id: "json:message.messageId",
+    type: "json:message.attributes.eventType",
+    typeIsOptional: true,
+    dataField: "message",
+  }),
+);
