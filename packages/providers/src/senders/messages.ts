@@ -5,7 +5,8 @@ import {
   type AnswerChallenge,
   type SourceFactory,
 } from "../define-provider.ts";
-import { digest } from "../identity/locations.ts";
+import { readDelivery } from "../identity/delivery-reader.ts";
+import { type DeliveryReader, digest, type Found } from "../identity/locations.ts";
 import sendgridSamples from "../samples/sendgrid.json" with { type: "json" };
 import slackSamples from "../samples/slack.json" with { type: "json" };
 import twilioSamples from "../samples/twilio.json" with { type: "json" };
@@ -75,8 +76,8 @@ export const sendgrid = defineProvider({
 });
 
 /**
- * Events of Slack's Events API. Slash commands and interactivity are forms without an event id, and
- * are not taken.
+ * Events of Slack's Events API, slash commands, and interactions. The last two are forms without an
+ * id, so that it is the SHA-256 of the body, which is signed.
  *
  * `SlackEvent` of @slack/types is the event within the payload: `slack<SlackEvent>()`.
  */
@@ -90,8 +91,12 @@ export const slack = defineProvider({
     time: { header: "x-slack-request-timestamp" },
   }),
   // The one event without an id is `app_rate_limited`, which names its minute.
-  id: ["json:event_id", digest("json:minute_rate_limited", "json:team_id", "json:api_app_id")],
-  type: ["json:event.type", "json:type"],
+  id: [
+    formId,
+    "json:event_id",
+    digest("json:minute_rate_limited", "json:team_id", "json:api_app_id"),
+  ],
+  type: [formType, "json:event.type", "json:type"],
   idIsSigned: true,
   repeatsDays: 1,
   dataField: "event",
@@ -100,9 +105,24 @@ export const slack = defineProvider({
     read("json:type") === "url_verification"
       ? (echo(read("json:challenge")) ?? noChallenge())
       : undefined,
-  answer: { status: 200 },
+  // Slack shows what answers a command.
+  answer: { status: 200, body: "" },
   samples: slackSamples,
 }) as SourceFactory<never, "event", unknown, "event">;
+
+function formId(reader: DeliveryReader): Found {
+  const type = formType(reader);
+  return typeof type === "string" ? type : digest()(reader);
+}
+
+/** The type of a form: the command, `/weather`, or that of an interaction, `block_actions`. */
+function formType(reader: DeliveryReader): Found {
+  if (reader.jsonBytes([]) !== "not_json") return "missing";
+  const command = reader.read("form:command");
+  if (command !== undefined) return { text: command };
+  const body = Buffer.from(reader.read("form:payload") ?? "");
+  return readDelivery({ ...reader.delivery, body }).json(["type"]);
+}
 
 /** Updates of Telegram's Bot API, with a token that covers nothing of a delivery. */
 export const telegram = defineProvider({
