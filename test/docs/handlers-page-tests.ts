@@ -1,8 +1,7 @@
-export const HANDLERS_PAGE_TESTS = `import { createServer } from "node:http";
-import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
+export const HANDLERS_PAGE_TESTS = `import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import config from "./millrace.config.ts";
-import { cancellations, orders, payments, products, receipts, shows } from "./schema.ts";
+import { cancellations, orders, payments, products, shows } from "./schema.ts";
 
 let environment: TestEnvironment;
 beforeAll(async () => {
@@ -58,25 +57,6 @@ test("a delivered order emits its mails once, and not before it completes", asyn
   ]);
   expect(emitted[0]?.nextAttemptInMs).toBeUndefined();
   expect(emitted[1]?.nextAttemptInMs).toBeGreaterThan(6 * 86_400_000);
-});
-
-test("a receipt is sent under one key, however many attempts it takes", async () => {
-  const keys: (string | undefined)[] = [];
-  const mailer = createServer((request, response) => {
-    keys.push(request.headers["idempotency-key"]?.toString());
-    response.writeHead(keys.length === 1 ? 503 : 200).end();
-  });
-  await new Promise<void>((resolve) => void mailer.listen(0, "127.0.0.1", resolve));
-  const address = mailer.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  process.env["MAILER_URL"] = \`http://127.0.0.1:\${port}\`;
-  const invoice = { data: { object: { id: "in_1" } } };
-  const sent = await environment.deliver("stripe", "invoice.paid", invoice, { id: "evt_9", attempts: 2 });
-  mailer.closeAllConnections();
-  mailer.close();
-  expect(sent).toMatchObject({ status: "completed", attempts: 2 });
-  expect(keys).toEqual(["stripe.evt_9.0.receipt", "stripe.evt_9.0.receipt"]);
-  expect(await environment.db.select().from(receipts)).toEqual([{ id: "in_1" }]);
 });
 
 test("a cancelled order that does not match fails by its path, and one that is not paid is ignored", async () => {

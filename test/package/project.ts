@@ -23,7 +23,7 @@ export default [
 export const CONSUMER = {
   "consumer.ts": `import { createServer } from "node:http";
 import { on, PermanentError, defineConfig, MillraceError, type ErrorCode, type Receiver } from "millrace";
-import { createTestEnvironment, deliver, type TestEnvironment } from "millrace/testing";
+import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
 import setup from "millrace/testing/global-setup";
 import config from "./millrace.config.ts";
 
@@ -38,9 +38,6 @@ export const router = (receiver: Receiver) => receiver.express();
 export const code = (error: unknown): ErrorCode | undefined =>
   error instanceof MillraceError ? error.code : undefined;
 export const environment: Promise<TestEnvironment> = createTestEnvironment(config);
-export const status: Promise<"pending" | "completed" | "failed"> = deliver(config, "stripe", "a").then(
-  (delivered) => delivered.status,
-);
 export const teardown: Promise<() => Promise<void>> = setup();
 // @ts-expect-error a source is made by a provider's function
 defineConfig({ sources: { stripe: "stripe" } });
