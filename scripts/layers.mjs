@@ -37,6 +37,7 @@ export const LAYERS = {
   "@millrace/example-fastify": ["millrace"],
   "@millrace/example-hono": ["millrace"],
   "@millrace/example-next": ["millrace"],
+  "@millrace/site": [],
   "@millrace/test": "any",
 };
 

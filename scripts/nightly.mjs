@@ -1,5 +1,6 @@
 // `npm run test:nightly`: all tests there are, without a limit of time: `npm test`, the proofs,
-// what is too slow for each change, every fault, and `npm test` whole on the other supported Nodes.
+// what is too slow for each change, every fault, `npm test` whole on the other supported Nodes, and
+// the documentation site with its links.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
@@ -12,7 +13,7 @@ import { countsLine, runTests } from "./run-tests.mjs";
 
 const HELP = `Usage: npm run test:nightly [-- --only <suites>]
 
-Runs every test: test, proofs, nightly, faults, nodes. It takes hours.
+Runs every test: test, proofs, nightly, faults, nodes, docs. It takes hours.
 
   --only <suites>    a comma-separated list of them`;
 
@@ -30,7 +31,8 @@ const steps = {
   proofs: () => suite("proofs", "--maxWorkers=4"),
   nightly: () => suite("nightly", "--maxWorkers=4"),
   faults: () => suite("all-faults"),
-  nodes: () => testNodes(),
+  nodes: () => runScript("test-nodes.mjs", "--all"),
+  docs: () => runScript("docs.mjs"),
 };
 const wanted = only === undefined ? Object.keys(steps) : only.split(",");
 const unknown = wanted.filter((name) => !Object.hasOwn(steps, name));
@@ -52,10 +54,11 @@ console.log(times.join(", "));
 console.log(countsLine(sum));
 process.exit(sum.failed === 0 ? 0 : 1);
 
-/** The other Nodes count as one test: their script prints each of their failures. */
-async function testNodes() {
-  const script = join(root, "scripts", "test-nodes.mjs");
-  const { code, signalled } = await runCommand(process.execPath, [script, "--all"], { cwd: root });
+/** A script counts as one test, and prints what is wrong. */
+async function runScript(name, ...args) {
+  const script = join(root, "scripts", name);
+  const command = [script, ...args];
+  const { code, signalled } = await runCommand(process.execPath, command, { cwd: root });
   const good = code === 0;
   const signalCode = signalled ? code : undefined;
   return { passed: good ? 1 : 0, failed: good ? 0 : 1, skipped: 0, good, signalCode };

@@ -1,0 +1,98 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { runCommand } from "./run-command.mjs";
+
+/**
+ * The pages that are made from sources of truth: `--help`, the OpenAPI document, the metrics.
+ *
+ * @returns {Promise<[path: string, text: string][]>}
+ */
+export async function referencePages(root) {
+  return [
+    ["reference/command.md", await commandPage(root)],
+    ["reference/http-api.md", await apiPage(root)],
+    ["reference/metrics.md", metricsPage(root)],
+  ];
+}
+
+async function commandPage(root) {
+  const bin = join(root, "apps", "cli", "bin", "millrace.mjs");
+  const help = async (...args) => {
+    const { code, output } = await runCommand(process.execPath, [bin, "help", ...args], {
+      cwd: root,
+      capture: true,
+    });
+    if (code !== 0) throw new Error(`Cannot read the help of ${args.join(" ")}: ${output}`);
+    return `\`\`\`\n${output.trim()}\n\`\`\`\n`;
+  };
+  const whole = await help();
+  const [, list = ""] = /^Commands:\n([\s\S]*?)\n\n/m.exec(whole) ?? [];
+  const names = [...list.matchAll(/^ {2}(\w[\w-]*)/gm)].map(([, name = ""]) => name);
+  const sections = [];
+  for (const name of names.filter((each) => each !== "help")) {
+    sections.push(`## ${name}\n\n${await help(name)}`);
+  }
+  return `# The command\n\nAs \`millrace help\` prints it.\n\n${whole}\n${sections.join("\n")}`;
+}
+
+async function apiPage(root) {
+  const contract = join(root, "packages", "api-contract", "dist", "index.js");
+  const { createDocument } = await import(pathToFileURL(contract).href);
+  const { paths } = createDocument();
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => section(method, path, operation)),
+  );
+  return `# The HTTP API\n\nMade from the OpenAPI document, which the dashboard serves at \`GET /api/openapi.json\`.\n[The API](/operations.md#the-api) has examples.\n\n${operations.join("\n")}`;
+}
+
+function section(method, path, { summary, description, parameters = [], responses = {} }) {
+  const rows = parameters.map(
+    ({ name, in: where, required, schema, description: text }) =>
+      `| \`${name}\` | ${where} | ${required ? "yes" : "no"} | ${cell(text ?? schema?.description)} |`,
+  );
+  const table = ["| parameter | in | required | meaning |", "| --- | --- | --- | --- |", ...rows];
+  const answers = Object.entries(responses).map(
+    ([status, answer]) => `- ${status}: ${cell(answer.description)}`,
+  );
+  const parts = [
+    `## \`${method.toUpperCase()} ${path}\``,
+    cell(summary ?? description),
+    rows.length > 0 ? table.join("\n") : "",
+    answers.join("\n"),
+  ];
+  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
+}
+
+/** Braces and angles are Vue's in a page. */
+function cell(text = "") {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("{{", "&#123;&#123;");
+}
+
+function metricsPage(root) {
+  const folders = ["apps", "packages"].map((name) => join(root, name));
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter((name) => /\/src\/.*\.ts$/.test(name) && !name.includes(".test."))
+      .filter((name) => !name.includes("node_modules"))
+      .map((name) => join(folder, name)),
+  );
+  const found = new Map();
+  for (const file of files) {
+    // The ingress names some by their end alone.
+    const metrics = /(ofEachSource\(\s*)?"((?:millrace_)?[a-z_]+)",\s*"((?:[^"\\]|\\.)+)"/g;
+    for (const [, isEnd, name = "", help] of readFileSync(file, "utf8").matchAll(metrics)) {
+      if (isEnd !== undefined) found.set(`millrace_ingress_queue_${name}`, help);
+      else if (name.startsWith("millrace_")) found.set(name, help);
+    }
+  }
+  const alerts = readFileSync(join(root, "infra", "prometheus", "alerts.yml"), "utf8");
+  const watched = alerts.match(/millrace_[a-z_]+?(?=(?:_bucket|_count|_sum)?\b[^a-z_])/g) ?? [];
+  const missing = watched.filter((name) => !found.has(name));
+  if (missing.length > 0) throw new Error(`Cannot find the help of ${missing.join(", ")}`);
+  const rows = [...found]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, help]) => `| \`${name}\` | ${cell(help)} |`);
+  return `# Metrics\n\nEvery metric of \`GET /metrics\`, with the help that it has there. [Monitoring](/monitoring.md) says\nhow to collect them, [alerts](/operations.md#alerts-and-metrics) what to watch.\n\n| metric | meaning |\n| --- | --- |\n${rows.join("\n")}\n`;
+}
