@@ -55,6 +55,7 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
   ["DASHBOARD_TOKENS", "", "the same with names for the audit: deploy:token,ci:token"],
   ["DASHBOARD_VIEWER_TOKENS", "", "read-only tokens with names"],
   ["DASHBOARD_HOSTS", "", "additional host names of the dashboard: dash.example.com,..."],
+  ["DASHBOARD_URL", "", "address of the dashboard, for the links of alerts"],
   ["TRUST_PROXY", "", "whose X-Forwarded-For counts: proxies (1), or addresses"],
   ["MILLRACE_DATA_DIR", ".millrace", "where `start` keeps data, secrets, and run.json"],
   ["MILLRACE_REDIS_VOLATILE", "0", "1 accepts a Redis without AOF"],
