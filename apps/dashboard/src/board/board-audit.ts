@@ -9,16 +9,18 @@ import { principalOf } from "../security/guard.ts";
 
 type Act = () => Promise<ControllerHandlerReturnType>;
 
-export type BoardAudit = ReturnType<typeof createBoardAudit>;
+export interface BoardAudit {
+  /** Remembers the caller: bull-board gives its handlers only parts of the request. */
+  readonly middleware: RequestHandler;
+  /** @throws `database_unavailable` before it writes, when the audit cannot be written */
+  run(route: string, request: BullBoardRequest, act: Act): ReturnType<Act>;
+}
 
-export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
+export function createBoardAudit(ledger: Pick<Ledger, "audit">): BoardAudit {
   const askers = new AsyncLocalStorage<Principal>();
   return {
-    /** Remembers the caller: bull-board gives its handlers only parts of the request. */
-    middleware: ((request, _response, next) =>
-      askers.run(principalOf(request), next)) satisfies RequestHandler,
-    /** @throws `database_unavailable` before it writes, when the audit cannot be written */
-    run: async (route: string, request: BullBoardRequest, act: Act) => {
+    middleware: (request, _response, next) => askers.run(principalOf(request), next),
+    run: async (route, request, act) => {
       const asker = askers.getStore();
       if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
       const actor = { ...asker, via: "board" } as const;
