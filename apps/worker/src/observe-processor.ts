@@ -67,7 +67,9 @@ export function createProcessorMetrics({
         if (notice.attempt > 1) return;
         return metrics.queueAge.observe({ source }, seconds(notice.queueAgeMs));
       case "mac_invalid":
-        return metrics.macFailures.inc(macLabels(notice));
+        return metrics.macFailures.inc({
+          ...{ source, mac: notice.mac, result: notice.refused ? "refused" : "run" },
+        });
       case "finished":
         return countFinished(notice);
       case "attempt_failed":
@@ -84,10 +86,6 @@ const MAC_FAILURES = [
   { mac: "wrong", result: "refused" },
   { mac: "wrong", result: "run" },
 ] as const;
-
-function macLabels({ key: { source }, mac, refused }: Notice & { kind: "mac_invalid" }) {
-  return { source, mac, result: refused ? "refused" : "run" };
-}
 
 const HANDLER_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -162,7 +160,9 @@ const MESSAGE_CHARS_MAX = 500;
 /** Logs one line a second for the errors of a dead server; no line has a body or a header. */
 function log(notice: Notice, { logger, logError }: Deps): void {
   if (notice.kind === "group_ended" || notice.kind === "claimed") return;
-  if (isOrdinary(notice) && !logger.isLevelEnabled("debug")) return;
+  // The end of most jobs costs nothing without the level debug.
+  const isOrdinary = notice.kind === "finished" && notice.result === "completed";
+  if (isOrdinary && !logger.isLevelEnabled("debug")) return;
   const { source, eventId, generation } = notice.key;
   const names = { source, event_id: eventId, generation };
   switch (notice.kind) {
@@ -195,11 +195,6 @@ function log(notice: Notice, { logger, logError }: Deps): void {
     case "handler_ignored_abort":
       return logger.warn(names, "handler is still running after its signal was aborted");
   }
-}
-
-/** The end of most jobs, which costs nothing without the level debug. */
-function isOrdinary(notice: Notice): boolean {
-  return notice.kind === "finished" && notice.result === "completed";
 }
 
 function ends(notice: Notice & { kind: "finished" }) {

@@ -22,7 +22,10 @@ export async function findBinaries(
   const version = await packageVersion(dirname(native));
   const failures: string[] = [];
   const attempt = async (folder: string) => {
-    const binaries = binariesIn(folder);
+    const binaries = {
+      initdb: join(folder, "bin", "initdb"),
+      postgres: join(folder, "bin", "postgres"),
+    };
     const result = await runTool(binaries.postgres, ["--version"], { cwd: "/", user });
     if (result.code === 0) return binaries;
     failures.push(`${folder}: ${result.output.trim()}`);
@@ -75,10 +78,6 @@ async function installedBinaries(): Promise<string> {
       { cause: error },
     );
   }
-}
-
-function binariesIn(native: string): Binaries {
-  return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
 }
 
 async function packageVersion(folder: string): Promise<string> {

@@ -84,7 +84,8 @@ async function startLocked(
   lock: FolderLock,
 ): Promise<EmbeddedPostgres> {
   const database = options.database ?? "millrace";
-  const found = await adopt(dataDir);
+  const left = await readServerFile(dataDir);
+  const found = left && (await findRunning(join(dataDir, "data"), left));
   let running = found ?? (await launch(dataDir, options));
   await ensureDatabase(running.server, database);
   let stopping: Promise<void> | undefined;
@@ -108,11 +109,6 @@ async function startLocked(
       running = await launch(dataDir, { ...options, port: running.server.port });
     },
   };
-}
-
-async function adopt(dataDir: string): Promise<Running | undefined> {
-  const server = await readServerFile(dataDir);
-  return server && (await findRunning(join(dataDir, "data"), server));
 }
 
 async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promise<Running> {

@@ -33,7 +33,7 @@ const HEAD_IS_PARSED = Promise.resolve();
 /** Makes an adapter for node:http. Limits and deadlines come from the receiver's config. */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
-  const lingering = createLingering();
+  const lingering = new Deadlines<Socket>(LINGER_MS, (socket) => socket.destroy());
   // A socket may have several requests in flight: they are answered in their order.
   const answering = new WeakMap<object, number>();
   const latest = new WeakMap<object, IncomingMessage>();
@@ -164,12 +164,6 @@ function hasNoList(headers: NodeJS.Dict<string | string[]>): headers is NodeJS.D
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 4 * 1024 * 1024;
 
-type Lingering = Deadlines<Socket>;
-
-function createLingering(): Lingering {
-  return new Deadlines(LINGER_MS, (socket) => socket.destroy());
-}
-
 function writeResponse(
   response: ServerResponse,
   received: Received,
@@ -191,7 +185,7 @@ function respondUnread(
   request: IncomingMessage,
   response: ServerResponse,
   received: Received,
-  options: { close: boolean; lingering: Lingering },
+  options: { close: boolean; lingering: Deadlines<Socket> },
 ): void {
   const { socket } = response;
   const isWaiting = request.headers.expect !== undefined;
@@ -211,7 +205,7 @@ function respondUnread(
 }
 
 /** Throws away what still comes, without the parser, which makes a buffer of each chunk. */
-function discardRest(request: IncomingMessage, socket: Socket, lingering: Lingering): void {
+function discardRest(request: IncomingMessage, socket: Socket, lingering: Deadlines<Socket>): void {
   const deadline = lingering.add(socket);
   let discarded = 0;
   request.on("data", () => {}).resume();
