@@ -3,10 +3,10 @@ import { defineProviderWith } from "./define-provider.ts";
 import { parsePlace } from "./identity/locations.ts";
 import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
 import {
+  checkMessage,
   ENCODINGS,
   headerName,
   HMACS,
-  problemsOfMessage,
   type SignatureOptions,
 } from "./signature/signature-options.ts";
 import { signature } from "./signature/signature.ts";
@@ -75,9 +75,9 @@ export const hmacOptionsSchema = z
   .superRefine(({ header, message = "{body}", timestamp, id, type }, context) => {
     const issue = (path: string, text: string) =>
       context.addIssue({ code: "custom", path: [path], message: text });
-    for (const { path, text } of problemsOfMessage(message, timestamp, "{id}")) {
-      issue(path === "time" ? "timestamp" : path, text);
-    }
+    checkMessage({ template: message, time: timestamp, name: "{id}" }, (path, text) =>
+      issue(path === "time" ? "timestamp" : path, text),
+    );
     if (message.includes("{id}") && !id.startsWith("header:")) {
       issue("id", "must be a header when message holds {id}");
     }

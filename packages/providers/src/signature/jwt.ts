@@ -142,9 +142,7 @@ const utf8 = keysIn("utf8");
 const sharedKey = {
   secretForm: `${utf8.form}, and no public key`,
   prepare: (secret: string) =>
-    utf8.read(secret).length > 0 && !secret.includes("PUBLIC KEY-----")
-      ? { accepts: () => false, sign: () => "" }
-      : undefined,
+    (utf8.read(secret).length > 0 && !secret.includes("PUBLIC KEY-----")) || undefined,
 };
 
 function sha256(body: Uint8Array): string {

@@ -1,10 +1,5 @@
 import { MillraceError } from "@millrace/core";
-import {
-  decodeStrictly,
-  type KeyReader,
-  type SignatureAlgorithm,
-  type SigningKey,
-} from "./signature-algorithm.ts";
+import { decodeStrictly, type KeyReader } from "./signature-algorithm.ts";
 
 /**
  * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none such
@@ -13,18 +8,18 @@ import {
  * @throws `missing_secret` when there is none, or with the position of the first that is not a
  * secret.
  */
-export function prepareSecrets(
+export function prepareSecrets<Key>(
   secrets: readonly string[],
-  { prepare, secretForm }: Pick<SignatureAlgorithm, "prepare" | "secretForm">,
-): SigningKey[] {
+  of: { prepare(secret: string): Key | undefined; readonly secretForm: string },
+): Key[] {
   if (secrets.length === 0) throw missing("there is no secret");
   return secrets.map((secret: unknown, index) => {
     const which = secrets.length === 1 ? "the secret" : `secret ${index + 1} of ${secrets.length}`;
     if (typeof secret !== "string" || secret.trim() === "") throw missing(`${which} is empty`);
     if (secret.trim() !== secret) throw missing(`${which} has white space round it`);
-    const key = prepare(secret);
+    const key = of.prepare(secret);
     if (key === undefined) {
-      throw missing(`${which} is malformed or too short, it must be ${secretForm}`);
+      throw missing(`${which} is malformed or too short, it must be ${of.secretForm}`);
     }
     return key;
   });

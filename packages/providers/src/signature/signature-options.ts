@@ -90,9 +90,7 @@ const schema = z
       context.addIssue({ code: "custom", path: [path], message: text });
     if (typeof message === "string") {
       const template = message.replace(HEADER_PLACE, "{id}").replace("{url}", "url");
-      for (const { path, text } of problemsOfMessage(template, time, "{header:<name>}")) {
-        issue(path, text);
-      }
+      checkMessage({ template, time, name: "{header:<name>}" }, issue);
     }
     if (String(message).includes("{url}") && url === undefined) {
       issue("url", "must say what {url} of message is");
@@ -103,27 +101,24 @@ const schema = z
     }
   });
 
-/** The problems of a template of `{body}`, `{ts}`, and `{id}`, for which the user wrote `name`. */
-export function problemsOfMessage(
-  template: string,
-  time: SignatureOptions["time"],
-  name: string,
-): readonly { readonly path: "message" | "time"; readonly text: string }[] {
-  const problems: { path: "message" | "time"; text: string }[] = [];
-  const refuse = (path: "message" | "time", text: string) => problems.push({ path, text });
+/** Checks a template of `{body}`, `{ts}`, and `{id}`, for which the user wrote `name`. */
+export function checkMessage(
+  { template, time, name }: Pick<SignatureOptions, "time"> & { template: string; name: string },
+  issue: (path: "message" | "time", text: string) => void,
+): void {
+  const signsTime = template.includes("{ts}");
   if (!isMessageTemplate(template)) {
-    refuse("message", `must hold {body}, and {ts} or ${name} at most once, in plain ASCII`);
+    issue("message", `must hold {body}, and {ts} or ${name} at most once, in plain ASCII`);
   }
-  if (template.includes("{ts}") && time === undefined) {
-    refuse("time", "must name the header that {ts} in message stands for");
+  if (signsTime && time === undefined) {
+    issue("time", "must name the header that {ts} in message stands for");
   }
-  if (time !== undefined && time.json === undefined && !template.includes("{ts}")) {
-    refuse("message", "must hold {ts}: a time that is not signed can be written by anyone");
+  if (time !== undefined && time.json === undefined && !signsTime) {
+    issue("message", "must hold {ts}: a time that is not signed can be written by anyone");
   }
   if (isIdUnbounded(template, time?.unit)) {
-    refuse("message", `must separate ${name} from the text next to it, or its end can be moved`);
+    issue("message", `must separate ${name} from the text next to it, or its end can be moved`);
   }
-  return problems;
 }
 
 export function parseSignature(options: SignatureOptions): ParsedSignature {

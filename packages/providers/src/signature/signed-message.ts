@@ -25,8 +25,8 @@ export function readHeadParts(head: DeliveryHead, rules: HeadRules): HeadParts |
   const { idHeader, template } = rules;
   const ts = readTs(head, rules);
   if ("code" in ts) return ts;
-  if (!template.usesId) return { id: "", ts: ts.text, tsMs: ts.ms };
-  const id = headerOf(head, idHeader ?? "") ?? "";
+  if (idHeader === undefined) return { id: "", ts: ts.text, tsMs: ts.ms };
+  const id = headerOf(head, idHeader) ?? "";
   if (id === "") return badId("header_missing", `the header ${idHeader} is missing`);
   // "a.b" with the time 1 signs the same bytes as "a" with the time "b.1".
   if (!template.isBounded(id) || !isHeaderText(id)) {
@@ -84,7 +84,6 @@ export interface MessageParts {
 }
 
 export interface MessageTemplate {
-  readonly usesId: boolean;
   /** False for an id whose end could be moved: `a.b` where `.` follows `{id}`. */
   isBounded(id: string): boolean;
   build(parts: MessageParts): Message;
@@ -116,7 +115,6 @@ export function compileTemplate(text: string): MessageTemplate {
   const after = at === -1 ? "" : (pieces[at + 1] ?? "");
   const present = pieces.filter((piece) => piece !== "");
   return {
-    usesId: at !== -1,
     // With "::" behind it an id must not hold that or end in ":", which would begin it early.
     isBounded: (id) =>
       (before === "" || (before + id).lastIndexOf(before) === 0) &&

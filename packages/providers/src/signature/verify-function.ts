@@ -65,7 +65,7 @@ export function functionScheme(verify: VerifyFunction, sign?: Scheme["sign"]): S
   };
 }
 
-const anyText = { secretForm: "text", prepare: () => ({ accepts: () => false, sign: () => "" }) };
+const anyText = { secretForm: "text", prepare: () => true };
 
 function cannotSign(): never {
   throw new MillraceError(
