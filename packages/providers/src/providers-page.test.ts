@@ -28,6 +28,14 @@ test("the pages are those that `npm run providers:pages` writes", () => {
   expect(Object.fromEntries(committed)).toEqual(Object.fromEntries(pagesOf(senders)));
 });
 
+test("README and changelog count the senders", () => {
+  const [whole, aliases] = [FACTS.senders, FACTS.aliases].map((one) => Object.keys(one).length);
+  const textOf = (name: string) => readFileSync(new URL(`../../${name}`, folder), "utf8");
+  expect(textOf("README.md")).toContain(`[${whole} providers, and HMAC]`);
+  expect(textOf("CHANGELOG.md")).toContain(`from ${whole} providers, Svix`);
+  expect(textOf("CHANGELOG.md")).toContain(`among them, ${aliases} senders`);
+});
+
 const documented = Object.entries(EVERY_SOURCE).flatMap(([name, source]) => {
   const facts = FACTS.senders[name];
   return facts === undefined ? [] : [{ name, facts, ...source }];
