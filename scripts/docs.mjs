@@ -24,11 +24,13 @@ const out = join(root, "dist", "site");
 const repository = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).repository;
 
 rmSync(staged, { recursive: true, force: true });
-mkdirSync(join(staged, "decisions"), { recursive: true });
-mkdirSync(join(staged, "reference"));
+for (const folder of ["decisions", "providers", "reference"]) {
+  mkdirSync(join(staged, folder), { recursive: true });
+}
 cpSync(join(root, "docs", "images"), join(staged, "images"), { recursive: true });
 
-const sources = ["README.md", ...markdownOf("docs"), ...markdownOf("decisions")];
+const folders = ["docs", "docs/providers", "decisions"];
+const sources = ["README.md", ...folders.flatMap(markdownOf)];
 const pages = new Map(
   sources
     // Its links are the sidebar.
@@ -42,7 +44,8 @@ const sidebar = readSidebar(readFileSync(join(root, "docs", "README.md"), "utf8"
 const socialLinks = [{ icon: "github", link: repository }];
 writeFileSync(join(staged, "site.json"), JSON.stringify({ sidebar, socialLinks }));
 
-const vitepress = join(root, "node_modules", ".bin", "vitepress");
+await install(site);
+const vitepress = join(site, "node_modules", ".bin", "vitepress");
 const built = await runCommand(vitepress, ["build", site], { cwd: root });
 rmSync(staged, { recursive: true, force: true });
 if (built.code !== 0) process.exit(built.code);

@@ -37,7 +37,6 @@ export const LAYERS = {
   "@millrace/example-fastify": ["millrace"],
   "@millrace/example-hono": ["millrace"],
   "@millrace/example-next": ["millrace"],
-  "@millrace/site": [],
   "@millrace/test": "any",
 };
 

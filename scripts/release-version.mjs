@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNpm } from "./npm.mjs";
 import { readOptions } from "./read-options.mjs";
-import { runCommand } from "./run-command.mjs";
+import { runChangeset } from "./run-changeset.mjs";
 
 readOptions({}, "Usage: npm run release:version\n\nRaises the version by the files in .changeset.");
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -17,8 +17,7 @@ if (sentences.length === 0) {
   console.error("No change to release: `npm run changeset` adds one");
   process.exit(1);
 }
-const tool = join(root, "node_modules", ".bin", "changeset");
-const { code } = await runCommand(tool, ["version"], { cwd: root });
+const { code } = await runChangeset(root, ["version"]);
 if (code !== 0) process.exit(code);
 
 const library = join(root, "packages", "millrace", "package.json");

@@ -31,6 +31,7 @@ export function stagePage(path, text, repository) {
 function sitePath(path) {
   if (path === "README.md" || path === "docs/README.md") return "index.md";
   if (/^decisions(\/README\.md)?\/?$/.test(path)) return "decisions/index.md";
+  if (/^docs\/providers\/(README\.md)?$/.test(path)) return "providers/index.md";
   if (/^decisions\/.+\.md$/.test(path)) return path;
   return /^docs\/(.+\.(?:md|png))$/.exec(path)?.[1];
 }
