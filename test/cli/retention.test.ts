@@ -3,19 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { statusOf } from "../support/ledger-fixture.ts";
-import { openTestRetention, type TestRetention } from "../support/retention-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
+import { openTestRetention } from "../support/retention-fixture.ts";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
-let it: TestRetention;
+const it = openForEach(openTestRetention);
 let folder: string;
 beforeEach(async () => {
-  it = await openTestRetention();
   folder = await mkdtemp(join(tmpdir(), "millrace-cli-"));
 });
-afterEach(async () => {
-  await it.close();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => rm(folder, { recursive: true }));
 
 async function run(args: readonly string[], retention = "{}") {
   const config = join(folder, "millrace.config.mjs");
@@ -85,14 +82,4 @@ test("while a worker is at it, nothing is done, and it ends with 1", async () =>
     value: { code: 1, stdout: "nothing done: a worker is running retention\n" },
   });
   expect(await it.bodyOf(key)).toBeDefined();
-});
-
-test("an event whose body was dropped is shown, and says so", async () => {
-  const { source, eventId } = await it.event("completed", 40);
-  await run([]);
-  const env = { DATABASE_URL: it.url };
-  const shown = await millrace(["events", source, eventId], { env, cwd: folder });
-  expect(shown.stdout).toMatch(/status +completed[^]*payload\n {2}no longer kept\n$/);
-  const json = await millrace(["events", source, eventId, "--json"], { env, cwd: folder });
-  expect(JSON.parse(json.stdout)).toMatchObject({ payload: null, body_kept: false });
 });

@@ -64,41 +64,6 @@ onOneBackend("a worker", (prepare) => {
     await worker.close();
   });
 
-  test("a job older than identities are kept is failed and never run, unless the ledger knows it", async () => {
-    const { worker, notices } = await workers.work([effect]);
-    const acceptedAtMs = Date.now() - 91 * 86_400_000;
-    const [forgotten, known] = [makeEvent({ acceptedAtMs }), makeEvent({ acceptedAtMs })];
-    await workers.ledger.intake.accept([known]);
-    await workers.queues.enqueue([forgotten, known]);
-    await statusIs(known.eventId, "completed");
-    const job = await untilFailed(forgotten);
-    expect(job?.failedReason).toContain("identity_expired: Cannot process job");
-    expect(await workers.row(forgotten.eventId)).toBeUndefined();
-    expect(await workers.effects(forgotten.eventId)).toBe(0);
-    expect(notices).toContainEqual(
-      expect.objectContaining({ kind: "finished", code: "identity_expired", handlerMs: undefined }),
-    );
-    await worker.close();
-  });
-
-  test("a job that was added anew with another body runs on the first, and is told of", async () => {
-    const bodies: string[] = [];
-    const { worker, notices } = await workers.work([
-      on("shop", "*", (event) => void bodies.push(Buffer.from(event.body).toString())),
-    ]);
-    const first = makeEvent({ body: Buffer.from('{"first":true}') });
-    await workers.ledger.intake.accept([first]);
-    const second = makeEvent({ eventId: first.eventId, body: Buffer.from('{"first":false}') });
-    await workers.queues.enqueue([second]);
-    await statusIs(first.eventId, "completed");
-    expect(bodies).toEqual(['{"first":true}']);
-    expect(notices).toContainEqual({
-      kind: "conflict",
-      key: { source: "shop", eventId: first.eventId, generation: 0 },
-    });
-    await worker.close();
-  });
-
   test("onFailed is told of an event that failed for good, once, and harms nothing", async () => {
     const told: FailedEvent[] = [];
     const { worker, hookErrors } = await workers.work(
