@@ -84,7 +84,7 @@ interface Post {
   readonly body: string;
 }
 
-function post({ port, agent, path, headers, body }: Post): Promise<number> {
+export function post({ port, agent, path, headers, body }: Post): Promise<number> {
   return new Promise((resolve, reject) => {
     const options = { host: "127.0.0.1", port, agent, path, method: "POST", headers };
     const sent = request(options, (response) => {

@@ -26,7 +26,7 @@ export function exchange(port: number, bytes: Uint8Array): Promise<Reply> {
     socket.on("end", () => fail("the connection ended"));
     socket.on("data", (chunk: Buffer) => {
       text += chunk.toString("latin1");
-      const [answer] = readResponses(text).all;
+      const [answer] = readResponses(text);
       if (answer === undefined) return;
       socket.removeAllListeners("end").destroy();
       const code = /"(?:code|status)":"(\w+)"/.exec(answer.body)?.[1];

@@ -1,5 +1,6 @@
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
 import { expect } from "vitest";
+import { post } from "../attacks/good-deliveries.ts";
 import type { LineTests } from "./lines.ts";
 import { plain } from "./senders.ts";
 import type { Target } from "./target.ts";
@@ -60,20 +61,7 @@ function startFlood(port: number): { stop(): Promise<readonly number[]> } {
 }
 
 function forged(port: number, agent: Agent): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const headers = { "x-signature": "0".repeat(64) };
-    const options = {
-      port,
-      host: "127.0.0.1",
-      agent,
-      method: "POST",
-      path: "/webhooks/a",
-      headers,
-    };
-    const sent = request(options, (response) => {
-      response.resume().once("end", () => resolve(response.statusCode ?? 0));
-    });
-    sent.once("error", reject);
-    sent.end(JSON.stringify({ id: "forged_1", type: "test.effect", x: "x".repeat(1_000) }));
-  });
+  const headers = { "x-signature": "0".repeat(64) };
+  const body = JSON.stringify({ id: "forged_1", type: "test.effect", x: "x".repeat(1_000) });
+  return post({ port, agent, path: "/webhooks/a", headers, body });
 }

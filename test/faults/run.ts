@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Finding } from "./check/evidence.ts";
-import { check, type Totals, totalsOf } from "./check/invariants.ts";
+import { check, totalsOf } from "./check/invariants.ts";
 import {
   type AckName,
   type BackendName,
@@ -27,25 +26,14 @@ interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Report {
-  readonly seed: number;
-  readonly backend: BackendName;
-  readonly ack: AckName;
-  readonly groups: boolean;
-  readonly faultsMs: number;
-  readonly totals: Totals;
-  readonly findings: readonly Finding[];
-  readonly faults: readonly { id: string; title: string; scheduled: number; struck: number }[];
-  readonly folder: string | undefined;
-  readonly ok: boolean;
-}
+export type Report = Awaited<ReturnType<typeof runFaults>>;
 
 const WARM_UP_MS = 3_000;
 const QUIET_MS = 8_000;
 const MEASURED_RATE_MAX = 25;
 const LONG_HANDLER = { FAULTS_HANDLER_TIMEOUT_MS: "45000" };
 
-export async function runFaults(options: RunOptions): Promise<Report> {
+export async function runFaults(options: RunOptions) {
   const { seed, backend, ack, groups = true, say } = options;
   const random = createRandom(seed);
   const setUp = setUpOf(options.only);
@@ -104,7 +92,7 @@ async function runOn(
   environment: FaultEnvironment,
   schedule: readonly Entry[],
   options: RunOptions,
-): Promise<Report> {
+) {
   const { rate, drainMs, say, signal = new AbortController().signal } = options;
   const isMeasured = sparesOthers(schedule);
   const load = startLoad(environment, {
@@ -162,7 +150,7 @@ async function runOn(
   }
 }
 
-function countStrikes(environment: FaultEnvironment, schedule: readonly Entry[]): Report["faults"] {
+function countStrikes(environment: FaultEnvironment, schedule: readonly Entry[]) {
   return FAULTS.map(({ id, title }) => ({
     id,
     title,

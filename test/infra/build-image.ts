@@ -7,12 +7,7 @@ import { dirname, join } from "node:path";
 import { contextFiles, ROOT } from "./context.ts";
 import { lastStep, parseDockerfile, type Stage, type Step } from "./dockerfile.ts";
 
-export interface BuiltImage {
-  readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly bin: string;
-  remove(): Promise<void>;
-}
+export type BuiltImage = Awaited<ReturnType<typeof buildImage>>;
 
 type Shortcut = (folder: string) => Promise<void>;
 
@@ -25,7 +20,7 @@ const SHORTCUTS: Readonly<Record<string, Shortcut>> = {
  * Takes the steps of the Dockerfile as an engine would, each stage in a folder of its own. The base
  * image, its user, and layers are missing; tools and build are those of this repository.
  */
-export async function buildImage(): Promise<BuiltImage> {
+export async function buildImage() {
   const stages = parseDockerfile(await readFile(join(ROOT, "infra", "Dockerfile"), "utf8"));
   const scratch = await mkdtemp(join(tmpdir(), "millrace-image-"));
   // Another user runs what lies below.

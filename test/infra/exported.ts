@@ -1,9 +1,6 @@
-export interface Exported {
-  readonly names: ReadonlySet<string>;
-  readonly labels: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
-}
+export type Exported = ReturnType<typeof readExported>;
 
-export function readExported(texts: readonly string[]): Exported {
+export function readExported(texts: readonly string[]) {
   const names = new Set<string>();
   const labels = new Map<string, Map<string, Set<string>>>();
   for (const line of texts.flatMap((text) => text.split("\n"))) {

@@ -1,24 +1,10 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@prometheus-io/lezer-promql";
 
-export interface Selector {
-  readonly metric: string;
-  readonly matchers: readonly Matcher[];
-}
-
-export interface Matcher {
-  readonly label: string;
-  readonly operator: string;
-  readonly value: string;
-}
-
-export interface Expression {
-  readonly selectors: readonly Selector[];
-  readonly grouping: readonly string[];
-}
+export type Selector = ReturnType<typeof selectorOf>;
 
 /** By Prometheus' own grammar. @throws for an expression that Prometheus would not read. */
-export function parsePromql(text: string): Expression {
+export function parsePromql(text: string) {
   const textOf = (node: SyntaxNode | null) => (node === null ? "" : text.slice(node.from, node.to));
   const selectors: Selector[] = [];
   const grouping: string[] = [];
@@ -34,7 +20,7 @@ export function parsePromql(text: string): Expression {
   return { selectors, grouping };
 }
 
-function selectorOf(node: SyntaxNode, textOf: (node: SyntaxNode | null) => string): Selector {
+function selectorOf(node: SyntaxNode, textOf: (node: SyntaxNode | null) => string) {
   const matchers = node.getChild("LabelMatchers")?.getChildren("UnquotedLabelMatcher") ?? [];
   return {
     metric: textOf(node.getChild("Identifier")),

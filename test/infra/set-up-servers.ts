@@ -20,20 +20,14 @@ export interface Prepared {
 
 export type SetUp = (servers: SetUpServers) => Promise<Prepared>;
 
-export interface SetUpServers {
-  readonly postgres: TestPostgres;
-  readonly redis: TestRedis;
-  readonly databaseUrl: string;
-  newDatabase(options?: { migrated?: boolean }): Promise<string>;
-  close(): Promise<void>;
-}
+export type SetUpServers = Awaited<ReturnType<typeof openServers>>;
 
 const TEMPLATE = "set_ups_template";
 export const PASSWORD = "a-password";
 let names = 0;
 export const newName = (): string => `set_up_${(names += 1)}`;
 
-export async function openServers(): Promise<SetUpServers> {
+export async function openServers() {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
   const urlOf = (name: string) => withUrl(postgres.url, (url) => (url.pathname = `/${name}`));
   await queryOnce(postgres.url, `CREATE DATABASE ${TEMPLATE}`);

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { secretVariable, type SourceDefinition } from "@millrace/core";
 import * as millrace from "millrace";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { startStack, type Stack } from "../support/pipeline.ts";
+import { startStack } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 
 interface Delivery {
@@ -42,16 +43,14 @@ const CASES = PAIRS.map((pair, n) => {
 type Case = (typeof CASES)[number];
 
 onOneBackend("deliveries that look alike", (prepare) => {
-  let stack: Stack;
-  beforeAll(async () => {
+  const stack = openForAll(() => {
     const config = {
       sources: Object.fromEntries(CASES.map(({ name, provider }) => [name, { provider }])),
       handlers: [millrace.on("*", "*", () => {})],
     };
     const env = CASES.map(({ name, secret }) => [secretVariable(name), secret]);
-    stack = await startStack(prepare, { config, env: Object.fromEntries(env) });
+    return startStack(prepare, { config, env: Object.fromEntries(env) });
   });
-  afterAll(() => stack?.close());
 
   async function send({ name, provider, secret }: Case, delivery: Delivery) {
     const { id = "alike-1", type = provider.sampleTypes[0] ?? "", body, form, headers } = delivery;

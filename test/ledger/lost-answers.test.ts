@@ -2,25 +2,21 @@ import type { AttemptFailure, EventKey } from "@millrace/core";
 import { createLedger, type Ledger } from "@millrace/ledger";
 import type pg from "pg";
 import { beforeEach, afterEach, expect, test } from "vitest";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import { claim, failure, openTestLedger, statusOf, testPool } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { openForAll, openForEach } from "../support/open-for.ts";
 
 const it = openForAll(openTestLedger);
-let proxy: TcpProxy;
+const proxy = openForEach(() => startTcpProxy(it.url));
 let pool: pg.Pool;
 let ledger: Ledger;
-beforeEach(async () => {
-  proxy = await startTcpProxy(it.url);
+beforeEach(() => {
   pool = testPool(proxy.url, 3);
   ledger = createLedger({ pool });
 });
-afterEach(async () => {
-  await pool.end();
-  await proxy.close();
-});
+afterEach(() => pool.end());
 
 async function failUnanswered(event: EventKey, attempt: number, failed: AttemptFailure) {
   proxy.cutAfter("COMMIT");

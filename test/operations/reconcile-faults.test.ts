@@ -24,16 +24,6 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
   const names = (name: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${name}_${index}`);
 
-  async function completeAll(): Promise<string[]> {
-    const ran: string[] = [];
-    const pending = () => stores.ask("SELECT FROM millrace.events WHERE status = 'pending'");
-    await stores.work(
-      ({ id }) => void ran.push(id),
-      () => until(async () => (await pending()).length === 0),
-    );
-    return ran.toSorted();
-  }
-
   test("is taken over when its leader's lease ends", async () => {
     const first = start();
     await has(first, "passed");
@@ -48,7 +38,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     await has(second, "passed");
     await stores.ledger.intake.accept([event("evt_orphan_2")]);
     await until(async () => (await stores.job("evt_orphan_2"))?.state === "waiting");
-    expect(await completeAll()).toEqual(["evt_orphan_1", "evt_orphan_2"]);
+    expect(await stores.completeAll()).toEqual(["evt_orphan_1", "evt_orphan_2"]);
   });
 
   test("does nothing double when two of them work at once", async () => {
@@ -67,7 +57,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
     await Promise.all(both.map((each) => has(each, "passed")));
     const notices = both.flatMap((each) => each.notices);
     expect(notices.filter(({ kind }) => kind === "pass_failed")).toEqual([]);
-    expect(await completeAll()).toEqual([...lost, ...half].toSorted());
+    expect(await stores.completeAll()).toEqual([...lost, ...half].toSorted());
     const attempts =
       "SELECT attempts, count(*)::int AS events FROM millrace.events GROUP BY 1 ORDER BY 1";
     expect(await stores.ask(attempts)).toEqual([
@@ -137,7 +127,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       expect(passed.whole).toBe(true);
       expect(repaired["pending_without_job"]).toBeGreaterThan(50);
       expect(repaired["pending_without_job"]).toBeLessThan(200);
-      expect(await completeAll()).toEqual(ids.toSorted());
+      expect(await stores.completeAll()).toEqual(ids.toSorted());
     }, 60_000);
 
     test("goes on when Redis comes back", async () => {
@@ -148,7 +138,7 @@ onEachBackend("the reconciler, whatever dies,", (prepare, backend) => {
       await has(reconciler, "pass_failed");
       await stores.servers.redis?.restart();
       await until(async () => (await stores.job("evt_away_1"))?.state === "waiting");
-      expect(await completeAll()).toEqual(["evt_away_1"]);
+      expect(await stores.completeAll()).toEqual(["evt_away_1"]);
     });
   }
 });

@@ -3,20 +3,17 @@ import { checkRedis } from "@millrace/queue";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Redis } from "ioredis";
 import { freePort } from "../support/free-port.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { openForEach } from "../support/open-for.ts";
+import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 describeOnRedis("checkRedis", () => {
-  let redis: TestRedis;
+  const redis = openForEach(() => startRedis());
   let client: Redis;
-  beforeEach(async () => {
-    redis = await startRedis();
+  beforeEach(() => {
     client = new Redis(redis.url);
   });
-  afterEach(async () => {
-    client.disconnect();
-    await redis.stop();
-  });
+  afterEach(() => client.disconnect());
 
   const refuses = (code: string, text: string, url = redis.url, over = {}) =>
     expect(checkRedis(url, { allowVolatile: false, ...over })).rejects.toMatchObject({

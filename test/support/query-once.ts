@@ -5,11 +5,18 @@ export async function queryOnce<Row extends pg.QueryResultRow>(
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
+  return await withClient(url, async (client) => (await client.query<Row>(text, values)).rows);
+}
+
+export async function withClient<T>(
+  url: string,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});
   try {
     await client.connect();
-    return (await client.query<Row>(text, values)).rows;
+    return await use(client);
   } finally {
     await client.end();
   }

@@ -90,6 +90,16 @@ async function openStores(servers: TestServers) {
       };
       await work(broken, () => until(async () => (await job(eventId))?.state === "failed"));
     },
+    /** Runs all that is pending, and gives the IDs in order. */
+    completeAll: async (): Promise<string[]> => {
+      const ran: string[] = [];
+      const pending = () => test.ask("SELECT FROM millrace.events WHERE status = 'pending'");
+      await work(
+        ({ id }) => void ran.push(id),
+        () => until(async () => (await pending()).length === 0),
+      );
+      return ran.toSorted();
+    },
     row: async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event,
     job,
     close: async () => {

@@ -227,12 +227,9 @@ function isFootprint(message: unknown): message is Footprint {
   return (message as { kind?: unknown }).kind === "footprint";
 }
 
-export interface Reaper {
-  watch(pid: number | undefined): void;
-  forget(pid: number | undefined): void;
-}
+export type Reaper = ReturnType<typeof createReaper>;
 
-export function createReaper(): Reaper {
+export function createReaper() {
   const pids = new Set<number>();
   process.on("exit", () => {
     for (const pid of pids) endNow(pid);
@@ -240,8 +237,8 @@ export function createReaper(): Reaper {
   // A signal without a listener would end this process without its exit event.
   if (process.listenerCount("SIGTERM") === 0) process.once("SIGTERM", () => process.exit(143));
   return {
-    watch: (pid) => pid !== undefined && pids.add(pid),
-    forget: (pid) => pid !== undefined && pids.delete(pid),
+    watch: (pid: number | undefined) => pid !== undefined && pids.add(pid),
+    forget: (pid: number | undefined) => pid !== undefined && pids.delete(pid),
   };
 }
 

@@ -8,11 +8,7 @@ import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import type { Reaper } from "./role.ts";
 import { type PostgresServer, type Standby, startPostgresServer, startStandby } from "./standby.ts";
 
-export interface Proxies {
-  readonly ingress: TcpProxy;
-  readonly worker: TcpProxy;
-  readonly account: TcpProxy;
-}
+export type Proxies = Awaited<ReturnType<typeof startProxies>>;
 
 export type SetUp = "direct" | "pooled" | "sentinel" | "slow disk";
 
@@ -117,7 +113,7 @@ async function startRedisServer(
   return { server, to: await startProxies(url, await startTcpProxy(url)) };
 }
 
-async function startProxies(url: string, account: TcpProxy): Promise<Proxies> {
+async function startProxies(url: string, account: TcpProxy) {
   const [ingress, worker] = await Promise.all([startTcpProxy(url), startTcpProxy(url)]);
   return { ingress, worker, account };
 }

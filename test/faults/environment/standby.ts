@@ -3,7 +3,7 @@ import { chown, copyFile, mkdir, readdir, stat, writeFile } from "node:fs/promis
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
-import pg from "pg";
+import { withClient } from "../../support/query-once.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 
@@ -109,15 +109,4 @@ function followerSettings(primaryUrl: string, slot: string): Record<string, stri
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
   return { primary_conninfo, primary_slot_name: slot };
-}
-
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }
