@@ -1,11 +1,6 @@
 import { settlesWithin, wait } from "./deadline.ts";
 
-export interface Backlog<Item> {
-  add(item: Item): void;
-  close(timeoutMs: number): Promise<void>;
-}
-
-export interface BacklogOptions<Item> {
+interface BacklogOptions<Item> {
   readonly batchMax: number;
   /** Items, and bytes of them, that may wait. More is dropped. */
   readonly itemsMax: number;
@@ -20,7 +15,7 @@ export interface BacklogOptions<Item> {
 export function createBacklog<Item>(
   run: (items: readonly Item[]) => Promise<unknown>,
   options: BacklogOptions<Item>,
-): Backlog<Item> {
+) {
   const { batchMax, itemsMax, bytesMax, bytesOf, lingerMs = 0 } = options;
   const closing = new AbortController();
   const waiting: Item[] = [];

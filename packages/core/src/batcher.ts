@@ -7,7 +7,7 @@
 export function createBatcher<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   options: { sizeMax: number; inFlightMax?: number; sparing?: boolean },
-): Batcher<Item, Result> {
+) {
   const inFlightMax = options.inFlightMax ?? 1;
   const queue: Waiting<Item, Result>[] = [];
   let inFlight = 0;
@@ -50,7 +50,7 @@ export function createBatcher<Item, Result>(
   }
 
   return {
-    add: (item) => new Promise((resolve, reject) => push(item, resolve, reject)),
+    add: (item: Item) => new Promise<Result>((resolve, reject) => push(item, resolve, reject)),
     push,
     get waiting() {
       return queue.length;
@@ -58,11 +58,7 @@ export function createBatcher<Item, Result>(
   };
 }
 
-export interface Batcher<Item, Result> {
-  add(item: Item): Promise<Result>;
-  push(item: Item, resolve: (result: Result) => void, reject: (error: unknown) => void): void;
-  readonly waiting: number;
-}
+export type Batcher<Item, Result> = ReturnType<typeof createBatcher<Item, Result>>;
 
 interface Waiting<Item, Result> {
   readonly item: Item;

@@ -40,7 +40,7 @@ function withUrls(input: unknown): unknown {
 
 function withAlerts(input: unknown): unknown {
   const { alerts, sources } = Object(input) as Partial<ConfigInput>;
-  if (!Array.isArray(alerts) || alerts.length === 0 || !(sources instanceof Object)) return input;
+  if (!alerts?.length || !(sources instanceof Object)) return input;
   const own = { [ALERTS_SOURCE]: { provider: INTERNAL_PROVIDER } };
   return { ...Object(input), sources: { ...own, ...sources } };
 }

@@ -1,4 +1,4 @@
-import { createBacklog, type Backlog } from "./backlog.ts";
+import { createBacklog } from "./backlog.ts";
 import type { StoreResult } from "./claim.ts";
 import { keyOf, type EventKey, type IncomingEvent } from "./event.ts";
 import { failpoint } from "./failpoint.ts";
@@ -68,7 +68,11 @@ export function createEnqueueLater({ queue, markEnqueued, onLost }: EnqueueLater
         dueMs: Date.now() + afterMs,
       });
     },
-    close: (timeoutMs: number): Promise<void> => closeInTurn([identities, marks], timeoutMs),
+    close: async (timeoutMs: number): Promise<void> => {
+      const deadlineMs = performance.now() + timeoutMs;
+      await identities.close(timeoutMs);
+      await marks.close(Math.max(0, deadlineMs - performance.now()));
+    },
   };
 }
 
@@ -83,12 +87,4 @@ const isOnQueue = (result: StoreResult | undefined): boolean =>
 
 function bytesOf({ source, eventId }: EventKey): number {
   return 400 + 2 * (source.length + eventId.length);
-}
-
-async function closeInTurn(
-  backlogs: readonly Pick<Backlog<never>, "close">[],
-  timeoutMs: number,
-): Promise<void> {
-  const deadlineMs = performance.now() + timeoutMs;
-  for (const backlog of backlogs) await backlog.close(Math.max(0, deadlineMs - performance.now()));
 }

@@ -55,23 +55,7 @@ export interface ProcessorOptions {
   readonly signsJobs?: boolean;
 }
 
-export interface Processor {
-  /** Claims, handles and settles the event of a job. Never rejects. */
-  process(job: EventJob): Promise<JobResult>;
-  /** @throws `database_unavailable` */
-  abandon(job: EventJob, reason: string): Promise<void>;
-  /** Calls `onFailed` for an event that someone else has failed without an attempt. */
-  reportAbandoned(key: EventKey, type: string, reason: string): void;
-  /** Jobs of a source at once: more than `concurrency` while they share transactions. */
-  jobsMax(source: string): number;
-  /** Events of a source whose handlers make calls now. Their jobs come on top of `jobsMax`. */
-  calling(source: string): number;
-  readonly running: number;
-  /** Hands jobs that wait for a slot back to the queue, from now on. Running attempts go on. */
-  drain(): void;
-  /** Rolls back the running attempts, which use up no attempt. Bounded. */
-  close(): Promise<void>;
-}
+export type Processor = ReturnType<typeof createProcessor>;
 
 /** Each event of a group has a savepoint; past 64 of them Postgres is slower for everyone. */
 const GROUP_SIZE_MAX = 50;
@@ -79,7 +63,7 @@ const GROUP_SIZE_MAX = 50;
 /** Milliseconds for running events to be undone and recorded; Postgres may be unavailable. */
 const UNDO_MS = 3_000;
 
-export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions): Processor {
+export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) {
   const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
   const slots = createSlots(options.concurrency);
   const callSlots = createSlots(options.callsMax ?? 200);
@@ -122,23 +106,31 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions):
   const inProgress = new Set<Promise<JobResult>>();
 
   return {
-    process(job) {
+    /** Claims, handles and settles the event of a job. Never rejects. */
+    process(job: EventJob): Promise<JobResult> {
       const result = processEvent(job, context);
       inProgress.add(result);
       void result.finally(() => inProgress.delete(result));
       return result;
     },
-    abandon: (job, reason) => abandonJob(job, reason, { ledger, hook }),
-    reportAbandoned(key, type, reason) {
+    /** @throws `database_unavailable` */
+    abandon: (job: EventJob, reason: string) => abandonJob(job, reason, { ledger, hook }),
+    /** Calls `onFailed` for an event that someone else has failed without an attempt. */
+    reportAbandoned(key: EventKey, type: string, reason: string): void {
       reportAbandoned(key, type, reason, { ledger, hook }).catch(onHookError);
     },
-    jobsMax: (source) => Math.max(options.concurrency, firstAttempts?.eventsMax(source) ?? 0),
-    calling: (source) => callSlots.takenBy(source),
+    /** Jobs of a source at once: more than `concurrency` while they share transactions. */
+    jobsMax: (source: string) =>
+      Math.max(options.concurrency, firstAttempts?.eventsMax(source) ?? 0),
+    /** Events of a source whose handlers make calls now. Their jobs come on top of `jobsMax`. */
+    calling: (source: string) => callSlots.takenBy(source),
     get running() {
       return slots.taken + callSlots.taken;
     },
+    /** Hands jobs that wait for a slot back to the queue, from now on. Running attempts go on. */
     drain: () => draining.abort(shuttingDown()),
-    async close() {
+    /** Rolls back the running attempts, which use up no attempt. Bounded. */
+    async close(): Promise<void> {
       closing.abort(shuttingDown());
       await settlesWithin(Promise.all(inProgress), UNDO_MS);
       await hook?.close();

@@ -22,7 +22,7 @@ export async function loadHandlers(
   env?: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly Handler[]> {
   const { alerts } = config;
-  if (env !== undefined) refuseAlerts(missingTargets(alerts, env));
+  if (env !== undefined) refuse("alerts have no address or key", missingTargets(alerts, env));
   const alerting = env === undefined ? [] : alertHandlers(alerts, env);
   const handlers = [...listOf(await evaluate(config)), ...alerting];
   const known = Object.keys(config.sources);
@@ -42,12 +42,6 @@ function refuse(why: string, handlers: readonly string[]): void {
   if (handlers.length === 0) return;
   const lines = handlers.map((line) => `  ${line}`).join("\n");
   throw new MillraceError("invalid_config", `Cannot use the handlers: ${why}:\n${lines}`);
-}
-
-function refuseAlerts(missing: readonly string[]): void {
-  if (missing.length === 0) return;
-  const lines = missing.map((line) => `  ${line}`).join("\n");
-  throw new MillraceError("invalid_config", `Cannot send alerts: no address or key:\n${lines}`);
 }
 
 /** True if an event can match the handler. No sender has a `*` within the name of a type. */

@@ -23,9 +23,7 @@ import {
   type StatementKind,
 } from "./transaction-control.ts";
 
-export interface SharedTransaction {
-  readonly send: (query: pg.QueryConfig) => Promise<pg.QueryResult>;
-}
+export type SharedTransaction = { send(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
 const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
   [SQLSTATE.lockNotAvailable, "contended"],

@@ -241,15 +241,9 @@ async function undo(connection: PooledConnection, signal: StopSignal): Promise<v
   }
 }
 
-interface RowLock {
-  readonly event: LockedEvent;
-  readonly transactionId: string;
-  /** The row's address in its table, valid for as long as that transaction lasts. */
-  readonly ctid: string;
-}
-
 interface LockRow {
   readonly transaction_id: string;
+  /** The row's address in its table, valid for as long as that transaction lasts. */
   readonly ctid: string;
 }
 
@@ -276,7 +270,7 @@ async function lock(
   { client }: PooledConnection,
   claim: EventKey & { readonly attempt: number },
   { statementTimeoutMs, event: known }: LockLimits,
-): Promise<RowLock | undefined> {
+) {
   const lockRow = known === undefined ? LOCK_AND_READ() : LOCK;
   const locking = pipeline(client, [
     ...beginWith(client, PLAN_BY_KEY),

@@ -148,13 +148,8 @@ const EVENT_WEIGHT = 1 / 64;
 /** With usual groups larger than this, an event waits only a few milliseconds for its handlers. */
 const FETCH_SIZE_MIN = 12;
 
-interface Usual {
-  groupSize: number;
-  bytes: number;
-}
-
 export class FetchSize {
-  readonly #usual = new Map<string, Usual>();
+  readonly #usual = new Map<string, { groupSize: number; bytes: number }>();
 
   note({ source, body }: EnvelopedEvent, groupSize: number): void {
     let usual = this.#usual.get(source);

@@ -24,13 +24,6 @@ interface Deps {
 const NAME_BYTES_MAX = 200;
 const RESULT_BYTES_MAX = 65_536;
 
-interface StepsOfCall {
-  readonly once: Once;
-  close(): void;
-  /** Waits for the steps that still run. @throws `query_not_awaited` */
-  end(): Promise<void>;
-}
-
 /** The steps of one attempt (`once`). All of its calls share their names. */
 export class Steps {
   readonly #deps: Deps;
@@ -43,7 +36,7 @@ export class Steps {
   }
 
   /** @param signal - the call's: when it has aborted, no step begins. */
-  ofCall(signal: StopSignal): StepsOfCall {
+  ofCall(signal: StopSignal) {
     let isOpen = true;
     const calls = new AwaitedCalls();
     const once: Once = async (name, run) => {
@@ -52,11 +45,13 @@ export class Steps {
         throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
       return await this.#run(name, run);
     };
+    const tracked: Once = (name, run) => calls.track(`step "${name}"`, once(name, run));
     return {
-      once: (name, run) => calls.track(`step "${name}"`, once(name, run)),
+      once: tracked,
       close: () => {
         isOpen = false;
       },
+      /** Waits for the steps that still run. @throws `query_not_awaited` */
       end: () => calls.end(),
     };
   }

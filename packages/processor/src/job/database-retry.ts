@@ -6,23 +6,19 @@ const WAIT_MS_MAX = 5_000;
 const DELAY_MS_MIN = 1_000;
 const DELAY_MS_MAX = 30_000;
 
-export interface DatabaseRetry {
-  /** Repeats a step while Postgres is unavailable; throws other errors at once, and the last. */
-  retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T>;
-  /** Milliseconds until a job is due that Postgres failed `times` times, with jitter. */
-  delayMs(times: number): number;
-}
+export type DatabaseRetry = ReturnType<typeof createDatabaseRetry>;
 
 /** @param options.maxMs - milliseconds that a step is retried before its error is thrown. */
 export function createDatabaseRetry(options: {
   readonly maxMs: number;
   readonly random: () => number;
-}): DatabaseRetry {
+}) {
   const { maxMs, random } = options;
   let unavailableSince: number | undefined;
 
   return {
-    async retry(step, signal) {
+    /** Repeats a step while Postgres is unavailable; throws other errors at once, and the last. */
+    async retry<T>(step: () => Promise<T>, signal: StopSignal): Promise<T> {
       const deadline = performance.now() + maxMs;
       for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
         try {
@@ -39,7 +35,8 @@ export function createDatabaseRetry(options: {
         }
       }
     },
-    delayMs(times) {
+    /** Milliseconds until a job is due that Postgres failed `times` times, with jitter. */
+    delayMs(times: number): number {
       // The delay grows with the event's failures: its handler may bring Postgres down.
       const unavailableMs =
         unavailableSince === undefined ? 0 : performance.now() - unavailableSince;

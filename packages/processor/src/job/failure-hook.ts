@@ -2,16 +2,10 @@ import { settlesWithin, type FailedEvent, type OnFailed } from "@millrace/core";
 
 const CLOSE_MS = 3_000;
 
-export interface FailureHook {
-  call(event: FailedEvent): void;
-  close(): Promise<void>;
-}
+export type FailureHook = ReturnType<typeof createFailureHook>;
 
 /** Calls a user's `onFailed` so that its errors are reported and it delays no event. */
-export function createFailureHook(
-  onFailed: OnFailed,
-  onError: (error: unknown) => void,
-): FailureHook {
+export function createFailureHook(onFailed: OnFailed, onError: (error: unknown) => void) {
   const inProgress = new Set<Promise<void>>();
 
   async function run(event: FailedEvent): Promise<void> {
@@ -23,12 +17,12 @@ export function createFailureHook(
   }
 
   return {
-    call(event) {
+    call(event: FailedEvent): void {
       const called = run(event);
       inProgress.add(called);
       void called.finally(() => inProgress.delete(called));
     },
-    async close() {
+    async close(): Promise<void> {
       await settlesWithin(Promise.all(inProgress), CLOSE_MS);
     },
   };

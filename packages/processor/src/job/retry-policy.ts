@@ -1,4 +1,5 @@
 import {
+  hasCode,
   isMillraceError,
   isPermanentError,
   isRetryLater,
@@ -176,10 +177,6 @@ function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;
   return OF_CONTEXT.has(error.code) ? error.code : "handler_failed";
-}
-
-function hasCode(error: unknown, code: ErrorCode): boolean {
-  return isMillraceError(error) && error.code === code;
 }
 
 /**

@@ -2,14 +2,10 @@ import type { StopSignal } from "@millrace/core";
 
 export type Release = () => void;
 
-export interface Slots {
-  acquire(source: string, signal: StopSignal): Promise<Release | undefined>;
-  readonly taken: number;
-  takenBy(source: string): number;
-}
+export type Slots = ReturnType<typeof createSlots>;
 
 /** The next slot goes to the waiting source with the fewest running events. */
-export function createSlots(max: number): Slots {
+export function createSlots(max: number) {
   const running = new Map<string, number>();
   const waiting: Waiting[] = [];
   let taken = 0;
@@ -44,7 +40,7 @@ export function createSlots(max: number): Slots {
   const load = (candidate: Waiting) => running.get(candidate.source) ?? 0;
 
   return {
-    acquire(source, signal) {
+    acquire(source: string, signal: StopSignal): Promise<Release | undefined> {
       if (signal.aborted) return Promise.resolve(undefined);
       if (taken < max) return Promise.resolve(take(source));
       return new Promise((resolve) => {
@@ -66,7 +62,7 @@ export function createSlots(max: number): Slots {
     get taken() {
       return taken;
     },
-    takenBy: (source) => running.get(source) ?? 0,
+    takenBy: (source: string) => running.get(source) ?? 0,
   };
 }
 

@@ -35,70 +35,58 @@ function withoutBody(job: EventJob): EventJob {
   return { ...job, event: { ...job.event, headers: {}, body: undefined } };
 }
 
-const MAC_INVALID: JobRefusal = {
-  code: "job_mac_invalid",
-  message: "Cannot process job: it has no valid MAC, and the ledger does not know its event",
-};
-const FORGED = { body_missing: MAC_INVALID, identity_expired: MAC_INVALID };
-const UNKNOWN: JobTrust["unknown"] = {
-  body_missing: {
-    code: "body_missing",
-    message: "Cannot process job: it carries no body, and the ledger does not know the event",
-  },
-  identity_expired: {
-    code: "identity_expired",
-    message:
-      "Cannot process job: its event was accepted longer ago than identities are kept, and may have been handled",
-  },
-};
-/** Of an event as received: its job is without a body only when the ledger had that. */
-const BODY_LOST: JobTrust["unknown"] = {
-  ...UNKNOWN,
-  body_missing: {
-    code: "body_lost",
-    message: "Cannot process job: it carries no body, and Postgres has lost its event",
-  },
-};
-const LOST_REPLAY: JobTrust["unknown"] = {
-  ...UNKNOWN,
-  body_missing: {
-    code: "replay_lost",
-    message: "Cannot process job: the ledger does not have this replay, which may have completed",
-  },
-};
-
 export interface JobRefusal {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
+const refusal = (code: ErrorCode, why: string): JobRefusal => {
+  return { code, message: `Cannot process job: ${why}` };
+};
+
+const MAC_INVALID = refusal(
+  "job_mac_invalid",
+  "it has no valid MAC, and the ledger does not know its event",
+);
+const FORGED = { body_missing: MAC_INVALID, identity_expired: MAC_INVALID };
+const UNKNOWN: JobTrust["unknown"] = {
+  body_missing: refusal(
+    "body_missing",
+    "it carries no body, and the ledger does not know the event",
+  ),
+  identity_expired: refusal(
+    "identity_expired",
+    "its event was accepted longer ago than identities are kept, and may have been handled",
+  ),
+};
+/** Of an event as received: its job is without a body only when the ledger had that. */
+const BODY_LOST: JobTrust["unknown"] = {
+  ...UNKNOWN,
+  body_missing: refusal("body_lost", "it carries no body, and Postgres has lost its event"),
+};
+const LOST_REPLAY: JobTrust["unknown"] = {
+  ...UNKNOWN,
+  body_missing: refusal(
+    "replay_lost",
+    "the ledger does not have this replay, which may have completed",
+  ),
+};
+
 /** Undefined when nothing is wrong. Nothing of a refused job is written to the ledger. */
 export function checkJob({ event }: Pick<EventJob, "event">): JobRefusal | undefined {
   if (!isStorableWithin(event.eventId, EVENT_ID_BYTES_MAX)) {
-    return {
-      code: "invalid_envelope",
-      message: "Cannot process job: its event id is not one that Millrace accepts",
-    };
+    return refusal("invalid_envelope", "its event id is not one that Millrace accepts");
   }
   if (!isStorableWithin(event.type, EVENT_TYPE_BYTES_MAX)) {
-    return {
-      code: "invalid_envelope",
-      message: "Cannot process job: its event type is not one that Millrace accepts",
-    };
+    return refusal("invalid_envelope", "its event type is not one that Millrace accepts");
   }
   if (event.body !== undefined && bodyHash(event.body) !== event.bodyHash) {
-    return {
-      code: "body_hash_mismatch",
-      message: "Cannot process job: its body is not the one that was verified",
-    };
+    return refusal("body_hash_mismatch", "its body is not the one that was verified");
   }
   return undefined;
 }
 
 export function unknownSource({ event }: EventJob): JobRefusal {
   const name = JSON.stringify(event.source.slice(0, 60));
-  return {
-    code: "unknown_source",
-    message: `Cannot process job: no source ${name} is configured`,
-  };
+  return refusal("unknown_source", `no source ${name} is configured`);
 }
