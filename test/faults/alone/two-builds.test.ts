@@ -132,6 +132,7 @@ async function createNewerBuild() {
       join(root, MIGRATIONS, `${await nextNumber(join(root, MIGRATIONS))}_newer.sql`),
       "ALTER TABLE millrace.events ADD COLUMN newer text;\n",
     );
+    await scratch.bundle();
   } catch (error) {
     await scratch.remove();
     throw error;

@@ -77,6 +77,7 @@ export async function tryMutant(
   try {
     const built = await node(scratch.root, ["node_modules/typescript/bin/tsc", "-b"], signal);
     if (built.code !== 0) return verdict(false, `it does not build: ${built.output.slice(0, 300)}`);
+    await scratch.bundle();
     for (const trial of trials) {
       const { code, output } = await node(scratch.root, commandOf(trial), signal);
       if (signal.aborted) return verdict(false, "broken off");

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import {
   cp,
   mkdir,
@@ -11,7 +12,10 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import type { Edit } from "./mutants.ts";
+
+const run = promisify(execFile);
 
 export type Scratch = Awaited<ReturnType<typeof createScratch>>;
 
@@ -27,6 +31,8 @@ export async function createScratch(repository: string) {
   return {
     root,
     apply: (edits: readonly Edit[]) => apply(root, edits),
+    /** Processes run the bundle of what was built. */
+    bundle: () => run(process.execPath, [join(root, "scripts", "bundle.mjs")], { cwd: root }),
     remove: () => rm(root, { recursive: true, force: true }),
   };
 }
