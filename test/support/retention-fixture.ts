@@ -4,8 +4,6 @@ import { age, makeDay, type Database } from "./aged-events.ts";
 import { anEvent, keyOf } from "./events.ts";
 import { claim, complete, failure, openTestLedger, untilBlocked } from "./ledger-fixture.ts";
 
-export type TestRetention = Awaited<ReturnType<typeof openTestRetention>>;
-
 export async function openTestRetention() {
   const it = await openTestLedger({ max: 10 });
   const { ledger, ask } = it;

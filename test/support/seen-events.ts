@@ -7,8 +7,6 @@ export interface SeenEvent {
   readonly last_error: string | null;
 }
 
-export type SeenEvents = ReturnType<typeof seenEvents>;
-
 export const seenEvents = (pool: pg.Pool) => ({
   row: (id: string) => eventOf(pool, id),
   effects: (id: string) => effectsOf(pool, id),

@@ -32,8 +32,6 @@ const CHECKS: readonly Check[] = [
   checkStarts,
 ];
 
-export type Totals = ReturnType<typeof totalsOf>;
-
 export async function check(evidence: Evidence): Promise<readonly Finding[]> {
   const found = await Promise.all(CHECKS.map(async (one) => await one(evidence)));
   return found.flat();
