@@ -35,7 +35,7 @@ export function startPeriodicTasks(
     readonly retentionPool: Pool;
     readonly ledger: Pick<Ledger, "reads" | "retries">;
     readonly dashboardUrl: string | undefined;
-    readonly queues: Pick<Queues, "removeCompleted" | "measurePressure">;
+    readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
     /** True while this process is the one that maintains the queues. */
     readonly leading: () => boolean;
     /** Absolute path of the folder for archives, if there is one. */

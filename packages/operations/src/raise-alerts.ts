@@ -1,6 +1,7 @@
 import { ALERTS_SOURCE, bodyHash, type Alert, type EmittedEvent } from "@millrace/core";
 import { ERRORS_MAX, type Ledger } from "@millrace/ledger";
-import { findFailingSources, REFUSED_MIN } from "./sender-findings.ts";
+import type { Queues } from "@millrace/queue";
+import { findFailingSources, findRefusing } from "./sender-findings.ts";
 
 interface Incident extends Alert {
   /** One message for each incident, key, and hour. */
@@ -10,6 +11,7 @@ interface Incident extends Alert {
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries">;
+  readonly queues: Pick<Queues, "counts" | "ping">;
   readonly dashboardUrl: string | undefined;
 }
 
@@ -18,15 +20,16 @@ interface Deps {
  * somebody should know. Its id names incident and hour, so a second worker, or the same one
  * after a restart, emits nothing.
  */
-export async function raiseAlerts({ ledger, dashboardUrl }: Deps): Promise<void> {
+export async function raiseAlerts(deps: Deps): Promise<void> {
+  const { ledger, dashboardUrl } = deps;
   const [found, failing, refused] = await Promise.all([
     ledger.reads.findIncidents(),
-    findFailingSources({ ledger }),
-    ledger.reads.findRefusedSources(REFUSED_MIN),
+    findFailingSources(deps),
+    findRefusing(deps),
   ]);
   const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
   const ofSource = (source: string) => path(`?source=${encodeURIComponent(source)}`);
-  const refusedSources = new Set(refused.map(({ source }) => source ?? ""));
+  const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found.errors, path),
     ...failing.map(({ source, text }) => {

@@ -11,7 +11,7 @@ export interface SenderFinding {
 /** Copies of a signed message that are refused in number may be what the sender means. */
 const COPIES_MIN = 3;
 const DAY_MINUTES = 24 * 60;
-export const REFUSED_MIN = 20;
+const REFUSED_MIN = 20;
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads">;
@@ -47,11 +47,20 @@ export async function findFailing(deps: Pick<Deps, "ledger">): Promise<SenderFin
 const percent = (share: number): string =>
   `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;
 
+/** Sources that refused all of their last deliveries, and why. */
+export async function findRefusing({ ledger, queues }: Deps) {
+  const refused = await ledger.reads.findRefusedSources(REFUSED_MIN);
+  if (refused.length === 0) return [];
+  const jobs = await jobCounts(queues);
+  // A worker may not have recorded the last deliveries that were taken.
+  return refused.filter(({ source }) => (jobs?.get(source)?.waiting ?? 0) === 0);
+}
+
 /** Looks for senders that the settings of their sources do not fit. */
-export async function findSenders({ ledger: { reads }, queues }: Deps) {
-  const [jobs, unsigned, conflicts, refused, tooLarge] = await Promise.all([
-    jobCounts(queues),
-    reads.findRefusedSources(REFUSED_MIN),
+export async function findSenders(deps: Deps) {
+  const { reads } = deps.ledger;
+  const [refusing, conflicts, refused, tooLarge] = await Promise.all([
+    findRefusing(deps),
     reads.countConflicts(),
     reads.countRefused(),
     reads.findRefusals(DAY_MINUTES, "body_too_large"),
@@ -64,12 +73,9 @@ export async function findSenders({ ledger: { reads }, queues }: Deps) {
   const limited = tooLarge.flatMap(({ source, deliveries }) =>
     source === undefined ? [] : `${source} (${deliveries})`,
   );
-  // A worker may not have recorded the last deliveries that were taken.
-  const isWaiting = (source: string) => (jobs?.get(source)?.waiting ?? 0) > 0;
-  const failing = unsigned.filter(({ source }) => source !== undefined && !isWaiting(source));
   return {
     signatures: signatures(
-      failing.map(({ source, code, deliveries }) => `${source} (${deliveries} ${code})`),
+      refusing.map(({ source, code, deliveries }) => `${source} (${deliveries} ${code})`),
     ),
     ids: sharedIds(shared),
     copies: copies(copied),

@@ -74,12 +74,9 @@ GROUP BY source, code
 ORDER BY source, deliveries DESC`;
 
 /** Sources that refused the signatures of all of their last `deliveriesMin` deliveries, and why. */
-export async function findRefusedSources(
+export function findRefusedSources(
   ledger: LedgerContext,
   deliveriesMin: number,
-): Promise<readonly Required<Refusals>[]> {
-  return await queryRows<Refusals>(ledger, FIND_REFUSED_SOURCES, [
-    SIGNATURE_REASONS,
-    deliveriesMin,
-  ]);
+): Promise<readonly (Refusals & { readonly source: string })[]> {
+  return queryRows(ledger, FIND_REFUSED_SOURCES, [SIGNATURE_REASONS, deliveriesMin]);
 }
