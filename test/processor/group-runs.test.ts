@@ -1,5 +1,6 @@
 import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrace/core";
 import { sql } from "drizzle-orm";
+import { interval, pgTable } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
 import { fresh, openTestProcessors, warmGroups } from "./processor-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -200,4 +201,20 @@ test("a table that changes under a prepared statement costs no attempt", async (
   for (let round = 0; round < 5; round += 1) {
     expect(new Set((await many()).map(({ kind }) => kind))).toEqual(new Set(["completed"]));
   }
+});
+
+test("values have drizzle's types in a group, also those of a first query", async () => {
+  await processors.ask("create table stocked (lasts interval)");
+  await processors.ask("insert into stocked values ('90 minutes')");
+  const stocked = pgTable("stocked", { lasts: interval() });
+  const seen = new Set<unknown>();
+  const { together } = await warmGroups(
+    processors,
+    async (_, { tx }) => {
+      seen.add((await tx.select().from(stocked))[0]?.lasts);
+    },
+    { leavesEffect: false },
+  );
+  await together(Array.from({ length: 40 }, () => fresh()));
+  expect([...seen]).toEqual(["01:30:00"]);
 });

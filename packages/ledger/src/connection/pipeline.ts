@@ -39,8 +39,8 @@ export interface BatchAnswer {
 }
 
 /**
- * Sends statements in one message with one Sync: half the cost of as many queries, here and in
- * Postgres, which skips the rest behind an error. Never rejects.
+ * Sends statements in one message with one Sync, which costs less than as many queries, here and
+ * in Postgres. It skips the rest behind an error. Never rejects.
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export async function sendBatch(
@@ -72,7 +72,8 @@ interface ResultBuilder extends pg.QueryResult {
   parseRow(fields: unknown): pg.QueryResultRow;
   addCommandComplete(message: unknown): void;
 }
-const Result = (pg as unknown as { Result: new (rowMode?: "array") => ResultBuilder }).Result;
+type ResultOf = new (rowMode?: "array", types?: pg.CustomTypesConfig) => ResultBuilder;
+const { Result } = pg as unknown as { Result: ResultOf };
 
 /** Larger batches are written in parts, and not copied. */
 const COPIED_BYTES_MAX = 65_536;
@@ -108,7 +109,7 @@ class Batch extends pg.Query {
     this.name = this.#nameOf(statement);
     this.text = statement.text;
     if (statement instanceof Command) return;
-    this.#result = new Result(statement.rowMode);
+    this.#result = new Result(statement.rowMode, statement.types);
   }
 
   #nameOf({ name }: Statement): string | undefined {
@@ -123,7 +124,12 @@ class Batch extends pg.Query {
     try {
       for (const statement of this.statements) {
         const name = this.#nameOf(statement);
-        if (name === undefined || (parsedStatements[name] ?? submitted[name]) === undefined) {
+        const known = name && (parsedStatements[name] ?? submitted[name]);
+        // As pg refuses it: Postgres would run the statement that has the name.
+        if (known && known !== statement.text) {
+          throw new Error(`Prepared statements must be unique: "${name}" has another text`);
+        }
+        if (!known) {
           parts.push(serialize.parse({ name: name ?? "", text: statement.text, types: [] }));
           if (name !== undefined) submitted[name] = statement.text;
         }
