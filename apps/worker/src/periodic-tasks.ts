@@ -33,7 +33,7 @@ export function startPeriodicTasks(
     readonly pool: Pool;
     /** For drops and deletes; its login may have more rights than the other. */
     readonly retentionPool: Pool;
-    readonly ledger: Pick<Ledger, "reads" | "retries">;
+    readonly ledger: Pick<Ledger, "reads" | "repair">;
     readonly dashboardUrl: string | undefined;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
     /** True while this process is the one that maintains the queues. */

@@ -10,7 +10,7 @@ interface Incident extends Alert {
 }
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "retries">;
+  readonly ledger: Pick<Ledger, "reads" | "repair">;
   readonly queues: Pick<Queues, "counts" | "ping">;
   readonly dashboardUrl: string | undefined;
 }
@@ -60,7 +60,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       url: path(`runs/${id}`),
     })),
   ];
-  await ledger.retries.emitAlerts(incidents.map(toEvent));
+  await ledger.repair.emitAlerts(incidents.map(toEvent));
 }
 
 type Opened = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>["errors"];

@@ -1,4 +1,3 @@
-import { emitAlerts } from "../claims/emit.ts";
 import { markEnqueued } from "../repair/mark-enqueued.ts";
 import { beginAudit, endAudit, findAudit, recordAudit } from "./audit.ts";
 import { workBatch } from "./bulk-batch.ts";
@@ -17,14 +16,7 @@ import { replay } from "./replay.ts";
 import { retryMany } from "./retry-many.ts";
 import { endSession, findSessions, seeSession } from "./sessions.ts";
 
-export const retries = {
-  retryMany,
-  replay,
-  giveUpMany,
-  noteJobsRemoved,
-  markEnqueued,
-  emitAlerts,
-};
+export const retries = { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued };
 
 export const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
 

@@ -1,4 +1,5 @@
 import { abandonEvent } from "../claims/abandon-event.ts";
+import { emitAlerts } from "../claims/emit.ts";
 import { findGivenUpJobs } from "../people/give-up.ts";
 import { adoptLedger, keepIdentity, readIdentity } from "./identity.ts";
 import { ledgerStatuses, pendingPage } from "./ledger-status.ts";
@@ -12,6 +13,7 @@ export const repair = {
   markEnqueued,
   unmarkEnqueued,
   abandonEvent,
+  emitAlerts,
   readEpochs,
   writeEpochs,
   countPass,
