@@ -16,6 +16,8 @@ export function packedManifest(root, workspaces) {
   const repository = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const library = workspaces.get("millrace").manifest;
   const needed = needs(workspaces, "dependencies");
+  // The embedded Postgres: 60 MB that only `millrace start` and tests use, which say how to add it.
+  const optional = needs(workspaces, "optionalDependencies");
   const types = TYPES.map((name) => [name, `^${repository.devDependencies[name]}`]);
   const isPeer = (entry) => PEERS.has(entry[0]);
   return {
@@ -37,8 +39,8 @@ export function packedManifest(root, workspaces) {
     },
     files: ["lib", "infra", "sbom.cdx.json"],
     dependencies: sorted([...needed.filter((entry) => !isPeer(entry)), ...types]),
-    peerDependencies: sorted(needed.filter(isPeer)),
-    optionalDependencies: sorted(needs(workspaces, "optionalDependencies")),
+    peerDependencies: sorted([...needed.filter(isPeer), ...optional]),
+    peerDependenciesMeta: Object.fromEntries(optional.map(([name]) => [name, { optional: true }])),
   };
 }
 

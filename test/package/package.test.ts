@@ -62,6 +62,18 @@ describe("the package", { timeout: 300_000 }, () => {
     expect(settings.filter((name) => !documented(name))).toEqual([]);
   });
 
+  test("asks for the embedded Postgres by the command that installs it", async () => {
+    const { output: size } = await project.run("du", "-sm", "node_modules");
+    expect(Number.parseInt(size)).toBeLessThan(90);
+    const bare = await project.run("npx", "millrace", "start");
+    expect(bare).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("postgres_not_started"),
+    });
+    const [, command = ""] = /Run "npm (install [^"]+)"/.exec(bare.output) ?? [];
+    expect(await project.run("npm", ...command.split(" "))).toMatchObject({ code: 0 });
+  });
+
   test("runs a project of two small files: an event is sent, handled and seen completed", async () => {
     const start = project.start("npx", "millrace", "start");
     let run: Run | undefined;

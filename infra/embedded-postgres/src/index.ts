@@ -1,3 +1,4 @@
+export { BINARIES_PACKAGE } from "./find-binaries.ts";
 export { lockFolder } from "./lock-folder.ts";
 export {
   startEmbeddedPostgres,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { MillraceError } from "@millrace/core";
+import { BINARIES_PACKAGE } from "@millrace/embedded-postgres";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { DOCKER_FILES, IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
@@ -94,7 +95,7 @@ function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: Init
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
     // It is not in the registry yet: `npm run pack` in a clone writes the file.
     "npm install <path to millrace-0.1.0.tgz> drizzle-orm",
-    "npm install --save-dev typescript @types/node oxlint oxlint-tsgolint",
+    `npm install --save-dev typescript @types/node oxlint oxlint-tsgolint ${BINARIES_PACKAGE}`,
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
     ...(docker === true ? ["docker build -t webhooks ."] : []),

@@ -145,7 +145,7 @@ export const DOCKER_FILES: Readonly<Record<string, string>> = {
 FROM node:24-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0
-# The optional packages are the embedded Postgres of \`millrace start\`, and binaries that only save time.
+# The optional packages are binaries that only save time.
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional
 COPY . .
