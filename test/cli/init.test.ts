@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { lastStep, parseDockerfile } from "../infra/dockerfile.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "../support/run-in-process.ts";
-import { startMillrace, statusOf } from "./start-process.ts";
+import { startMillrace, statusOf, type StartProcess } from "./start-process.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
@@ -34,9 +34,10 @@ test("what it writes runs as it stands: start, send, completed", { timeout: 180_
     MILLRACE_CONFIG: join(folder, "millrace.config.ts"),
     MILLRACE_DATA_DIR: join(folder, ".millrace"),
   };
-  const started = startMillrace(env.MILLRACE_DATA_DIR, env, ["--workers", "1"]);
+  const started = startMillrace(env.MILLRACE_DATA_DIR, env, ["--workers", "1", "--watch"]);
   try {
     await started.greeted();
+    await expectLoadedAnew(join(folder, "handlers.ts"), { started, env });
     const sent = await millrace(["send", "stripe", "payment_intent.succeeded"], { env });
     expect(sent).toMatchObject({ code: 0 });
     const { database_url: url } = await started.run();
@@ -155,3 +156,22 @@ test("--docker writes an image of the project, whose command runs and which has 
   await closeServer(server, { timeoutMs: 0 });
   expect(await asked(code.replace("3000, 3001, 3002", String(port)))).toBe(1);
 });
+
+/** Saves handlers that cannot be read, then those that fail, then the first ones again. */
+async function expectLoadedAnew(
+  file: string,
+  { started, env }: { started: StartProcess; env: Record<string, string> },
+): Promise<void> {
+  const handlers = await readFile(file, "utf8");
+  await writeFile(file, "export default [");
+  await until(() => started.output().includes("worker-1 restarts at the next change"));
+  const failing = `on("stripe", "*", () => { throw new Error("saved"); })`;
+  await writeFile(file, `import { on } from "millrace";\nexport default [${failing}];\n`);
+  await millrace(["send", "stripe", "payment_intent.succeeded"], { env });
+  await until(async () => (await millrace(["events"], { env })).stdout.includes("saved"));
+  await writeFile(file, handlers);
+  await until(async () => {
+    const { stdout } = await millrace(["events", "--json"], { env });
+    return stdout.includes('"status":"completed"');
+  });
+}

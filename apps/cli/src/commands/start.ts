@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 import { isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
@@ -18,6 +18,7 @@ import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
 import { roleLaunches } from "../start/role-launches.ts";
 import { createSupervisor, type Supervisor } from "../start/supervisor.ts";
+import { watchProject } from "../start/watch-project.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { migrateAll } from "./migrate.ts";
 
@@ -30,6 +31,7 @@ Ctrl-C shuts down gracefully; a second Ctrl-C exits at once.
 
 Examples:
   $ millrace start
+  $ millrace start --watch                      # handlers are loaded anew when you save them
   $ REDIS_URL=redis://127.0.0.1:6379 millrace start --workers 4`;
 
 export function addCommands(program: Command, context: CliContext): void {
@@ -37,16 +39,21 @@ export function addCommands(program: Command, context: CliContext): void {
     .command("start")
     .description("run everything on this machine")
     .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
+    .option("--watch", "restart workers when a file of the project changes")
     .addHelpText("after", HELP)
-    .action(async (options: { workers: number }) => {
+    .action(async (options: StartFlags) => {
       await runStart(context, options);
     });
 }
 
-interface Start {
+interface StartFlags {
+  readonly workers: number;
+  readonly watch?: boolean;
+}
+
+interface Start extends StartFlags {
   readonly context: CliContext;
   readonly settings: Settings;
-  readonly workers: number;
   readonly closers: (() => Promise<void>)[];
   /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
@@ -57,11 +64,11 @@ interface Start {
 const GRACE_MS = 5_000;
 
 /** Runs everything until a stop signal; then stops it, Postgres last. */
-async function runStart(context: CliContext, options: { workers: number }): Promise<void> {
+async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
   const start: Start = {
+    ...flags,
     context,
     settings: readSettings(context),
-    workers: options.workers,
     closers: [],
     emergencies: [],
     say: (level, msg) => {
@@ -148,11 +155,13 @@ async function startRoles(
   const keeper = createRunKeeper(dataDir, run);
   let isUp = false;
   const supervisor = createSupervisor({
+    isWatching: start.watch === true,
     onListening: () => {
       if (isUp) keeper.update();
     },
     onRestart: (name, reason, waitMs) => {
-      say("warn", `${name} restarts in ${waitMs / 1_000} s: ${reason}`);
+      const when = waitMs === undefined ? "at the next change" : `in ${waitMs / 1_000} s`;
+      say("warn", `${name} restarts ${when}: ${reason}`);
     },
   });
   const { ingress: ingressConfig, worker } = loaded.config;
@@ -163,6 +172,14 @@ async function startRoles(
   );
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
+  if (start.watch === true) {
+    const watched = watchProject(dirname(loaded.path), dataDir, (path) => {
+      const isConfig = path === loaded.path;
+      say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${path} changed`);
+      supervisor.restart((name) => isConfig || name.startsWith("worker-"));
+    });
+    closers.push(() => watched.close());
+  }
 
   const greet = (): void => {
     isUp = true;

@@ -16,8 +16,11 @@ export interface RunningProcess {
 }
 
 interface SupervisorHooks {
+  /** True when a process that cannot start waits for `restart`, and is not given up. */
+  readonly isWatching?: boolean;
   onListening(process: RunningProcess): void;
-  onRestart(name: string, reason: string, waitMs: number): void;
+  /** @param waitMs - undefined when it waits for `restart`. */
+  onRestart(name: string, reason: string, waitMs: number | undefined): void;
 }
 
 interface Times {
@@ -62,10 +65,16 @@ export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
     kill(): void {
       for (const child of children.values()) child.kill();
     },
+    /** Ends those processes by SIGTERM and starts them again at once. */
+    restart(isMeant: (name: string) => boolean): void {
+      for (const [name, child] of children) if (isMeant(name)) child.restart();
+    },
   };
 }
 
 const EARLY_DEATHS_MAX = 3;
+/** The longest time that a timer takes. */
+const WAIT_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Keeps one process alive: when it dies it is started again, after a wait that grows. A process
@@ -74,6 +83,7 @@ const EARLY_DEATHS_MAX = 3;
  */
 function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: Times) {
   const stopping = new AbortController();
+  let restarting = new AbortController();
   const listening = deferred<void>();
   const givenUp = deferred<MillraceError>();
   let child: ChildProcess | undefined;
@@ -94,20 +104,29 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
     let ranWell = false;
     let waitMs = times.backoffFirstMs;
     while (!stopping.signal.aborted) {
+      if (restarting.signal.aborted) {
+        restarting = new AbortController();
+        refusals = 0;
+        waitMs = times.backoffFirstMs;
+      }
       const death = await runChild(launch, life);
       if (stopping.signal.aborted) return;
+      if (restarting.signal.aborted) continue;
       if (death.hadListened && death.livedMs >= times.steadyMs) {
         ranWell = true;
         waitMs = times.backoffFirstMs;
       }
       refusals = isRefusal(death) ? refusals + 1 : 0;
-      if (!ranWell && (isFinal(death) || refusals >= EARLY_DEATHS_MAX)) {
+      const isRefused = !ranWell && (isFinal(death) || refusals >= EARLY_DEATHS_MAX);
+      if (isRefused && hooks.isWatching !== true) {
         const text = `Cannot start ${name}: ${death.reason}, ${EARLY_DEATHS_MAX} times over`;
         givenUp.resolve(death.error ?? new MillraceError("internal", text));
         return;
       }
-      hooks.onRestart(name, death.error?.message ?? death.reason, waitMs);
-      await wait(waitMs, stopping.signal);
+      const reason = death.error?.message ?? death.reason;
+      hooks.onRestart(name, reason, isRefused ? undefined : waitMs);
+      const called = AbortSignal.any([stopping.signal, restarting.signal]);
+      await wait(isRefused ? WAIT_MAX_MS : waitMs, called);
       waitMs = Math.min(waitMs * 2, times.backoffMaxMs);
     }
   }
@@ -126,6 +145,10 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
     kill(): void {
       stopping.abort();
       child?.kill("SIGKILL");
+    },
+    restart(): void {
+      restarting.abort();
+      child?.kill("SIGTERM");
     },
   };
 }
