@@ -23,7 +23,10 @@ afterEach(async () => {
 });
 
 function supervise(times = QUICK) {
-  const seen = { listening: [] as RunningProcess[], restarts: [] as [string, string, number | undefined][] };
+  const seen = {
+    listening: [] as RunningProcess[],
+    restarts: [] as [string, string, number | undefined][],
+  };
   let wake: () => void = () => {};
   const made = createSupervisor(
     {
