@@ -85,6 +85,7 @@ describe("help", () => {
 describe("a wrong command line ends with 2 and says", () => {
   test.each([
     [["strat"], "millrace: unknown command 'strat' (invalid_request)\n(Did you mean start?)"],
+    [["strat", "--help"], "unknown command 'strat'"],
     [["send"], "missing required argument 'source'"],
     [["send", "stripe", "a", "b"], "too many arguments"],
     [["send", "stripe", "--cuont", "2"], "(Did you mean --count?)"],

@@ -18,7 +18,10 @@ export async function runCli(
 ): Promise<CommandFailure | undefined> {
   try {
     const program = await createProgram(context, args[0]);
-    await program.parseAsync(args, { from: "user" });
+    const [name = ""] = args;
+    // Commander prints the help of all for a command that does not exist, and no error.
+    const isKnown = name.startsWith("-") || program.commands.some((each) => each.name() === name);
+    await program.parseAsync(isKnown ? args : args.slice(0, 1), { from: "user" });
     return undefined;
   } catch (error) {
     // Commander has printed the help, or what is wrong with the command line.

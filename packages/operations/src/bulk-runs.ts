@@ -160,10 +160,9 @@ function requireExpected(
   if (expected === count) return;
   const found = more ? `more than ${COUNT_MAX} match` : `${count} match`;
   const said = expected === undefined ? "no number was given" : `${expected} were expected`;
-  const repeat = more ? `the number ${COUNT_MAX}` : "this number";
   const what = isEmpty(filter) ? "all events" : "so many events";
   throw new MillraceError(
     "count_mismatch",
-    `Cannot ${VERB_WORDS[verb].verb} ${what}: ${found}, and ${said}. Repeat it with ${repeat}, or give ${isEmpty(filter) ? "a" : "another"} filter`,
+    `Cannot ${VERB_WORDS[verb].verb} ${what}: ${found}, and ${said}. Repeat it with that number (--expect ${count}), or give ${isEmpty(filter) ? "a" : "another"} filter`,
   );
 }
