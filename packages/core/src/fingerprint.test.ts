@@ -70,6 +70,19 @@ test.each([
 });
 
 test.each([
+  [`invalid input syntax for type integer: "a"b"`, `invalid input syntax for type integer: "7"`],
+  [`Cannot parse "5" screen" of a customer`, `Cannot parse "phone" of a customer`],
+  ["Unknown customer 'O'Brien'", "Unknown customer 'Smith'"],
+  ["Cannot find the shop 'it's us' today", "Cannot find the shop 'us' today"],
+  [
+    `Unexpected token 'x', "it's "x" and" is not valid JSON`,
+    `Unexpected token '}', ..."id":}" is not valid JSON`,
+  ],
+])("a quote within a quoted value does not split a group: %s", (one, other) => {
+  expect(identify(other)).toEqual(identify(one));
+});
+
+test.each([
   ['Error: column "line_1" does not exist', 'Error: column "line_2" does not exist'],
   ["Error: column line_1 does not exist", "Error: column line_2 does not exist"],
   [

@@ -44,6 +44,13 @@ const NAMED =
 /** Names of formats and algorithms that a number is part of. */
 const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
 
+/**
+ * What stands in quotes. A quote before a letter does not end it (`'O'Brien'`), and one behind which
+ * the next quote is an end does not either (`"a 5" screen"`).
+ */
+const quoted = (quote: string) =>
+  `${quote}(?:[^${quote}\\\\\\n]|\\\\.|${quote}(?=\\w|[^${quote}\\n]{0,100}[^\\s"'([{:=,/|<>-]${quote}(?!\\w))){0,500}${quote}`;
+
 /** Each pattern is bounded, so that a hostile text costs no more than its length. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>)\]]{1,500}/gi, "<url>"],
@@ -59,7 +66,8 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   ],
   // Bytes, as Postgres shows them: before what stands behind a quoted name is taken for JSON.
   [/\b0x[0-9a-f]{1,64}\b(?:,? 0x[0-9a-f]{1,64}\b){0,64}/gi, "<n>"],
-  // V8 does not quote these.
+  // V8 does not quote these, or not what is in the quotes.
+  [/, (?:\.{3})?"[^\n]{0,500}"(?:\.{3})? is not valid JSON/g, ", <text> is not valid JSON"],
   [/\b(Cannot convert) [^\n]{1,200}? (to a BigInt)\b/g, "$1 <text> $2"],
   [/\b(Invalid (?:currency code|language tag|time zone specified) ?:) \S{1,100}/g, "$1 <text>"],
   [
@@ -70,15 +78,12 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   // Text in quotes, except JSON's names and rules, and the names of a program.
   [
     new RegExp(
-      `(?<!(?:\\b(?:${NAMED}) |"(?:${RULE_KEYS})": ?|"path": ?\\[[^\\]]{0,100}))(?<![\\w])"(?:[^"\\\\\\n]|\\\\.){0,500}"(?!:)(?:\\.{3})?`,
+      `(?<!(?:\\b(?:${NAMED}) |"(?:${RULE_KEYS})": ?|"path": ?\\[[^\\]]{0,100}))(?<![\\w])${quoted('"')}(?!:)(?:\\.{3})?`,
       "g",
     ),
     "<text>",
   ],
-  [
-    new RegExp(`(?<!\\b(?:${NAMED}) )(?<![\\w])'(?:[^'\\\\\\n]|\\\\.){0,500}'(?!\\w)`, "g"),
-    "<text>",
-  ],
+  [new RegExp(`(?<!\\b(?:${NAMED}) )(?<![\\w])${quoted("'")}(?!\\w)`, "g"), "<text>"],
   [/`[^`\n]{0,500}`/g, "<text>"],
   [/[“‘][^”’\n]{0,500}[”’]/g, "<text>"],
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<host>"],
