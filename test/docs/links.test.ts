@@ -27,6 +27,17 @@ test("every link of every page leads somewhere", () => {
   expect(broken).toEqual([]);
 });
 
+test("README is short, and its figures are those of the performance page", () => {
+  const [readme, page] = ["README.md", "docs/performance.md"].map((path) =>
+    readFileSync(join(ROOT, path), "utf8"),
+  ) as [string, string];
+  expect(readme.trim().split("\n").length).toBeLessThanOrEqual(150);
+  const [, table = ""] = readme.split("## Performance");
+  const figures = table.match(/\d+\.\d+ \([\d.]+–[\d.]+\)|0\.\d+/g) ?? [];
+  expect(figures.length).toBeGreaterThan(9);
+  expect(figures.filter((figure) => !page.includes(`| ${figure} `))).toEqual([]);
+});
+
 // Until it is published, the name is nobody's in the registry.
 test("no text installs the package by its name", () => {
   const texts = [...pages, "apps/cli/src/commands/init.ts", "apps/cli/src/init/templates.ts"];
