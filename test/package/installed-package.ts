@@ -18,9 +18,7 @@ export async function installPackage() {
   const home = await mkdtemp(join(tmpdir(), "millrace-package-"));
   const folder = join(home, "project");
   await mkdir(folder);
-  const packed = await runIn(ROOT, process.execPath, ["scripts/pack.mjs", "--out", home]);
-  requireDone("pack", packed);
-  const tarball = packed.output.trim().split("\n").at(-1) ?? "";
+  const tarball = await packTarball(home);
   const put = async (files: Readonly<Record<string, string>>) => {
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -44,30 +42,54 @@ export async function installPackage() {
   };
 }
 
+/** The path of the package's file, in `folder`. */
+export async function packTarball(folder: string): Promise<string> {
+  const packed = await runIn(ROOT, process.execPath, ["scripts/pack.mjs", "--out", folder]);
+  requireDone("pack", packed);
+  return packed.output.trim().split("\n").at(-1) ?? "";
+}
+
 function requireDone(what: string, { code, output }: Ran): void {
   if (code !== 0) throw new Error(`Cannot ${what}: it exited with ${code}\n${output}`);
 }
 
-async function runIn(cwd: string, command: string, args: readonly string[]): Promise<Ran> {
-  const { child, output } = launch(cwd, command, args);
+type Variables = Readonly<Record<string, string>>;
+
+export async function runIn(
+  cwd: string,
+  command: string,
+  args: readonly string[],
+  variables: Variables = {},
+): Promise<Ran> {
+  const { child, output } = launch(cwd, command, args, variables);
   await once(child, "close");
   return { code: child.exitCode, output: output() };
 }
 
-function startIn(cwd: string, command: string, args: readonly string[]) {
-  const { child, output } = launch(cwd, command, args);
+export function startIn(
+  cwd: string,
+  command: string,
+  args: readonly string[],
+  variables: Variables = {},
+) {
+  const { child, output } = launch(cwd, command, args, variables);
   const over = once(child, "close");
   return {
     output,
+    ended: async () => {
+      await over;
+      return child.exitCode;
+    },
     interrupt: async () => {
-      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGINT");
+      const isRunning = child.exitCode === null && child.signalCode === null;
+      if (isRunning && child.pid !== undefined) process.kill(-child.pid, "SIGINT");
       await over;
       return child.exitCode;
     },
   };
 }
 
-function launch(cwd: string, command: string, args: readonly string[]) {
+function launch(cwd: string, command: string, args: readonly string[], variables: Variables) {
   const child = spawn(command, args, {
     cwd,
     env: {
@@ -75,6 +97,7 @@ function launch(cwd: string, command: string, args: readonly string[]) {
       INGRESS_PORT: "21000",
       DASHBOARD_PORT: "21100",
       WORKER_PORT: "21200",
+      ...variables,
     },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
