@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { readRepository } from "./release-problems.mjs";
 
 /**
  * Packages that stay packages: a project imports them too and has to get the same copy
@@ -44,6 +45,7 @@ export async function bundle(root) {
     target: "node20",
     legalComments: "none",
     banner: { js: REQUIRE },
+    define: addresses(root),
     metafile: true,
     logLevel: "error",
     plugins: [{ name: "millrace", setup: (esbuild) => setUp(esbuild, out) }],
@@ -57,6 +59,12 @@ export async function bundle(root) {
   writeFileSync(join(out, "packages.json"), `${JSON.stringify(listed, null, 2)}\n`);
   writeFileSync(join(out, "main.d.ts"), "export function main(): Promise<void>;\n");
   writeFileSync(stamp, built);
+}
+
+/** For the links of errors, once the owner has set it. */
+function addresses(root) {
+  const { repository, isSet } = readRepository(root);
+  return isSet ? { MILLRACE_REPOSITORY: JSON.stringify(repository) } : {};
 }
 
 /** @param {import("esbuild").PluginBuild} esbuild */
@@ -95,7 +103,9 @@ function readJson(path) {
 
 function fingerprint(root) {
   const hash = createHash("sha256").update(readFileSync(fileURLToPath(import.meta.url)));
-  hash.update(readFileSync(join(root, "package-lock.json")));
+  for (const file of ["package.json", "package-lock.json"]) {
+    hash.update(readFileSync(join(root, file)));
+  }
   for (const folder of ["apps", "packages", "infra"]) {
     for (const name of readdirSync(join(root, folder))) {
       const dist = join(root, folder, name, "dist");

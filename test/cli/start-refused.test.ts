@@ -44,7 +44,7 @@ describe("millrace start that cannot work", () => {
     const { code, output } = await refusedStart(dataDir, { MILLRACE_DATA_DIR: join(file, "data") });
     expect(code).toBe(1);
     expect(output).toMatch(
-      /^millrace: Cannot keep data in .*ENOTDIR.*MILLRACE_DATA_DIR \(invalid_config\)\n$/,
+      /^millrace: Cannot keep data in .*ENOTDIR.*MILLRACE_DATA_DIR \(invalid_config\)\nSee docs\/errors.md#invalid_config\n$/,
     );
   });
 
@@ -62,7 +62,7 @@ describe("millrace start that cannot work", () => {
     const { code, output } = await refusedStart(dataDir, { REDIS_URL: url });
     expect(code).toBe(1);
     expect(output).toMatch(
-      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Check the host and port in REDIS_URL.*\(redis_unreachable\)\n$/,
+      /^millrace: Cannot reach Redis: .*ECONNREFUSED.*Check the host and port in REDIS_URL.*\(redis_unreachable\)\nSee .*\n$/,
     );
   });
 

@@ -132,7 +132,10 @@ describe("a command that cannot work ends with 1 and says", () => {
     const secret = code === "invalid_request" ? { STRIPE_WEBHOOK_SECRET: "whsec_a" } : {};
     const outcome = await millrace(args, { env: { ...env, ...secret }, cwd: folder });
     expect(outcome.stderr).toMatch(
-      new RegExp(`^millrace: Cannot .*\\(${code}\\)(:\\n .*)?\\n$`, "s"),
+      new RegExp(
+        `^millrace: Cannot .*\\(${code}\\)(:\\n .*)?\\nSee docs/errors.md#${code}\\n$`,
+        "s",
+      ),
     );
     expect(outcome.stderr).not.toMatch(/\n\s+at /);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
@@ -141,7 +144,9 @@ describe("a command that cannot work ends with 1 and says", () => {
   test("a database that is down, within seconds", async () => {
     const env = { DATABASE_URL: `postgres://127.0.0.1:${await freePort()}/none` };
     const { code, stderr } = await millrace(["events"], { env, cwd: folder });
-    expect(stderr).toMatch(/^millrace: Cannot .*ECONNREFUSED.* \(database_unavailable\)\n$/);
+    expect(stderr).toMatch(
+      /^millrace: Cannot .*ECONNREFUSED.* \(database_unavailable\)\nSee .*\n$/,
+    );
     expect(code).toBe(1);
   });
 
@@ -163,7 +168,7 @@ describe("a command that cannot work ends with 1 and says", () => {
     const env = { MILLRACE_CONFIG: config };
     const quiet = await millrace(["send", "stripe"], { env });
     expect(quiet.stderr).toMatch(
-      /^millrace: .*no luck \(.*broken\.config\.ts:1:\d+\) \(invalid_config\)\n$/,
+      /^millrace: .*no luck \(.*broken\.config\.ts:1:\d+\) \(invalid_config\)\nSee .*\n$/,
     );
     const loud = await millrace(["send", "stripe"], { env: { ...env, LOG_LEVEL: "debug" } });
     expect(loud.stderr).toMatch(/\n\s+at /);
@@ -178,7 +183,7 @@ test("a file .env is honoured, and the real environment goes before it", async (
   expect(fromFile.stderr).toContain("INGRESS_PORT");
   expect(fromFile.status).toBe(1);
   const fromBoth = sendWith({ INGRESS_PORT: "3000" });
-  expect(fromBoth.stderr).toMatch(/none\.ts.*\(config_not_found\)\n$/);
+  expect(fromBoth.stderr).toMatch(/none\.ts.*\(config_not_found\)\nSee .*\n$/);
   expect(fromBoth.stdout).toBe("");
 });
 

@@ -8,16 +8,20 @@ function told(error: unknown): string {
   return text;
 }
 
-test("an error is one line with its code last", () => {
+test("an error is one line with its code last, and its link below", () => {
   const error = new MillraceError("port_in_use", "Cannot listen on a:1: the port is taken");
-  expect(told(error)).toBe("millrace: Cannot listen on a:1: the port is taken (port_in_use)\n");
-  expect(told(new Error("no luck"))).toBe("millrace: no luck (internal)\n");
+  expect(told(error)).toBe(
+    "millrace: Cannot listen on a:1: the port is taken (port_in_use)\nSee docs/errors.md#port_in_use\n",
+  );
+  expect(told(new Error("no luck"))).toBe(
+    "millrace: no luck (internal)\nSee docs/errors.md#internal\n",
+  );
 });
 
 test("of a list of problems the code stands above them, and none seems to have it", () => {
   const error = new MillraceError("missing_secret", "Cannot receive webhooks:\n  a: no\n  b: no");
   expect(told(error)).toBe(
-    "millrace: Cannot receive webhooks (missing_secret):\n  a: no\n  b: no\n",
+    "millrace: Cannot receive webhooks (missing_secret):\n  a: no\n  b: no\nSee docs/errors.md#missing_secret\n",
   );
 });
 
@@ -34,6 +38,6 @@ test("what a terminal would act on is escaped, line by line", () => {
     "Cannot find \u001b[31mevt\u0007:\n  a:\u202eb",
   );
   expect(told(error)).toBe(
-    "millrace: Cannot find \\u{1b}[31mevt\\u{7} (invalid_config):\n  a:\\u{202e}b\n",
+    "millrace: Cannot find \\u{1b}[31mevt\\u{7} (invalid_config):\n  a:\\u{202e}b\nSee docs/errors.md#invalid_config\n",
   );
 });

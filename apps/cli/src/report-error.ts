@@ -1,8 +1,8 @@
-import { connectionHint, errorText, isMillraceError, type ErrorCode } from "@millrace/core";
+import { connectionHint, docsOf, errorText, isMillraceError, type ErrorCode } from "@millrace/core";
 import type { Output } from "./context.ts";
 import { printable } from "./terminal-text.ts";
 
-/** Prints an error on one line with its code last, or above a list of problems. */
+/** Prints an error with its code at the end of the first line, and below it where to read on. */
 export function reportError(
   error: unknown,
   to: Output,
@@ -12,7 +12,7 @@ export function reportError(
   const message = errorText(error);
   // An argument of the command can be a stranger's text.
   const lines = withCode(message, code, connectionHint(error)).split("\n").map(printable);
-  to.write(`millrace: ${lines.join("\n")}\n`);
+  to.write(`millrace: ${lines.join("\n")}\nSee ${docsOf(code)}\n`);
   if (options.withStack) to.write(`${stackOf(error)}\n`);
   return { code, message };
 }

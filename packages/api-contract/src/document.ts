@@ -22,7 +22,7 @@ export function createDocument(): AnswerOf<"get /openapi.json"> {
       version: "1",
       description:
         "Events, their retry and replay, and how things stand. Errors are " +
-        '`{"error":{"code","message"}}`, with a code that never changes its meaning.',
+        '`{"error":{"code","message","docs"}}`, with a code that never changes its meaning.',
     },
     paths,
     components: { schemas, securitySchemes: SECURITY_SCHEMES },
@@ -116,7 +116,10 @@ function refusals(codes: readonly ErrorCode[]): Json {
 }
 
 function errorSchema(codes: readonly ErrorCode[]): Json {
-  const error = z.strictObject({ code: z.enum(codes), message: z.string() });
+  const error = z.strictObject({
+    ...{ code: z.enum(codes), message: z.string() },
+    docs: z.string().describe("Where the page of errors has the code."),
+  });
   return toSchema(z.strictObject({ error }), "output");
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { ERROR_CODES } from "./error-codes.ts";
+import { docsOf } from "./errors.ts";
 
 const page = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
 
@@ -22,3 +23,13 @@ test.each(Object.entries(ERROR_CODES))(
     expect(list[1]).toMatch(/^- \*\*Fix:\*\* ./);
   },
 );
+
+afterEach(() => void vi.unstubAllGlobals());
+
+test("a link leads to the heading, in the repository that the bundle was made for", () => {
+  expect(docsOf("not_found")).toBe("docs/errors.md#not_found");
+  vi.stubGlobal("MILLRACE_REPOSITORY", "https://github.com/somebody/millrace");
+  expect(docsOf("not_found")).toBe(
+    "https://github.com/somebody/millrace/blob/main/docs/errors.md#not_found",
+  );
+});

@@ -39,6 +39,14 @@ export function errorText(thrown: unknown): string {
   return error.message === "" && first instanceof Error ? first.message : error.message;
 }
 
+declare const MILLRACE_REPOSITORY: string | undefined;
+
+/** The heading of a code on the page of errors: a path, until package.json names the repository. */
+export function docsOf(code: ErrorCode): string {
+  const root = typeof MILLRACE_REPOSITORY === "string" ? `${MILLRACE_REPOSITORY}/blob/main/` : "";
+  return `${root}docs/errors.md#${code}`;
+}
+
 export function errorBody(
   code: ErrorCode,
   message: string,

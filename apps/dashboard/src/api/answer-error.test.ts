@@ -47,7 +47,7 @@ test("what nobody expected is 500 and shows nothing of itself", async () => {
   expect(answer).toMatchObject({
     status: 500,
     heard: [error],
-    body: { error: { code: "internal" } },
+    body: { error: { code: "internal", docs: "docs/errors.md#internal" } },
   });
   expect(JSON.stringify(answer.body)).not.toContain("secret");
 });

@@ -1,4 +1,4 @@
-import { errorBody, isMillraceError, SERVER_AWAY, statusOf, type ErrorCode } from "@millrace/core";
+import { docsOf, isMillraceError, SERVER_AWAY, statusOf, type ErrorCode } from "@millrace/core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
 import type { ErrorRequestHandler } from "express";
 
@@ -9,7 +9,7 @@ export function answerErrors(onError: (error: unknown) => void): ErrorRequestHan
     const { code, message } = describe(error);
     if (statusOf(code) >= 500) onError(error);
     if (statusOf(code) === 503) response.set("Retry-After", "5");
-    response.status(statusOf(code)).json(errorBody(code, message));
+    response.status(statusOf(code)).json({ error: { code, message, docs: docsOf(code) } });
   };
 }
 
