@@ -7,16 +7,13 @@ import { sourceOptionsSchema } from "./source-schema.ts";
 
 const page = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
 
-/** The rows of the page's tables, by what stands in their first cell. */
+/** Default and bounds of each setting and variable, which has a heading and so a link. */
 const rows = new Map<string, readonly string[]>();
-for (const line of page.split("\n").filter((text) => text.startsWith("| `"))) {
-  const cells = line
-    .slice(2, -2)
-    .split(" | ")
-    .map((cell) => cell.trim());
-  const name = /^`(.+)`$/.exec(cells[0] ?? "")?.[1] ?? "";
+for (const [, name = "", section = ""] of page.matchAll(/^#{3,4} `(.+)`\n\n((?:(?!^#)[^])*)/gm)) {
   if (rows.has(name)) throw new Error(`${name} stands on the page twice`);
-  rows.set(name, cells.slice(1));
+  const fact = (title: string) => new RegExp(`^- ${title}: (.+)$`, "m").exec(section)?.[1] ?? "";
+  if (!/^[^-\n]/.test(section)) throw new Error(`${name} has no sentence`);
+  rows.set(name, [fact("Default"), fact("Allowed")]);
 }
 
 interface Shape {
