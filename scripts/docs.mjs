@@ -37,6 +37,7 @@ const pages = new Map(
     .filter((path) => path !== "docs/README.md")
     .map((path) => stagePage(path, readFileSync(join(root, path), "utf8"), repository)),
 );
+await install(site);
 for (const [path, text] of await referencePages(root)) pages.set(path, text);
 for (const [path, text] of pages) writeFileSync(join(staged, path), text);
 
@@ -44,7 +45,6 @@ const sidebar = readSidebar(readFileSync(join(root, "docs", "README.md"), "utf8"
 const socialLinks = [{ icon: "github", link: repository }];
 writeFileSync(join(staged, "site.json"), JSON.stringify({ sidebar, socialLinks }));
 
-await install(site);
 const vitepress = join(site, "node_modules", ".bin", "vitepress");
 const built = await runCommand(vitepress, ["build", site], { cwd: root });
 rmSync(staged, { recursive: true, force: true });

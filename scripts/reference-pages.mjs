@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { runCommand } from "./run-command.mjs";
 
 /**
- * The pages that are made from sources of truth: `--help`, the OpenAPI document, the metrics.
+ * The pages that are made from sources of truth: `--help`, the OpenAPI document, the metrics, the
+ * sentences that an editor shows.
  *
  * @returns {Promise<[path: string, text: string][]>}
  */
@@ -13,6 +15,7 @@ export async function referencePages(root) {
     ["reference/command.md", await commandPage(root)],
     ["reference/http-api.md", await apiPage(root)],
     ["reference/metrics.md", metricsPage(root)],
+    ...(await typeScriptPages(root)),
   ];
 }
 
@@ -95,4 +98,35 @@ function metricsPage(root) {
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, help]) => `| \`${name}\` | ${cell(help)} |`);
   return `# Metrics\n\nEvery metric of \`GET /metrics\`, with the help that it has there. [Monitoring](/monitoring.md) says\nhow to collect them, [alerts](/operations.md#alerts-and-metrics) what to watch.\n\n| metric | meaning |\n| --- | --- |\n${rows.join("\n")}\n`;
+}
+
+/** TypeDoc's pages of the built package, which become pages of the site. */
+const TYPES = {
+  "index/README.md": ["typescript.md", "# The TypeScript API: millrace"],
+  "index/namespaces/senders.md": ["typescript-senders.md", "# The TypeScript API: senders"],
+  "testing.md": ["typescript-testing.md", "# The TypeScript API: millrace/testing"],
+};
+
+/** @returns {Promise<[path: string, text: string][]>} */
+async function typeScriptPages(root) {
+  const site = join(root, "infra", "site");
+  const out = mkdtempSync(join(tmpdir(), "millrace-types-"));
+  const typedoc = join(site, "node_modules", ".bin", "typedoc");
+  const made = await runCommand(typedoc, ["--out", out], { cwd: site, capture: true });
+  if (made.code !== 0) throw new Error(`Cannot read the types: ${made.output}`);
+  const core = join(root, "packages", "core", "dist", "index.js");
+  const { ERROR_CODES } = await import(pathToFileURL(core).href);
+  const codes = Object.keys(ERROR_CODES).map((code) => `\`"${code}"\``);
+  const pages = Object.entries(TYPES).map(([file, [name = "", title]]) => {
+    const text = readFileSync(join(out, file), "utf8")
+      .replace(/^# .*/, () => title ?? "")
+      .replaceAll(codes.join(" \\| "), "`ErrorCode`")
+      .replaceAll(/\]\((?:\.\.\/)*(?:index\/)?((?:namespaces\/)?\w+\.md)/g, (_, link) => {
+        const key = link === "README.md" || link.startsWith("namespaces/") ? `index/${link}` : link;
+        return `](/reference/${TYPES[key]?.[0] ?? link}`;
+      });
+    return /** @type {[string, string]} */ ([`reference/${name}`, text]);
+  });
+  rmSync(out, { recursive: true });
+  return pages;
 }

@@ -50,6 +50,9 @@ export function readSidebar(text) {
     ["Command", "command"],
     ["HTTP API", "http-api"],
     ["Metrics", "metrics"],
+    ["TypeScript API", "typescript"],
+    ["TypeScript API: senders", "typescript-senders"],
+    ["TypeScript API: testing", "typescript-testing"],
   ].map(([title, name]) => ({ text: title, link: `/reference/${name}.md` }));
   groups.find((group) => group.text === "Look up")?.items.push(...reference);
   return groups;

@@ -9,6 +9,8 @@
  *
  * A receiver is open until `close`, and has no other state than the stores that it opened.
  * `millrace/testing` runs handlers on a scratch database, without a queue.
+ *
+ * @packageDocumentation
  */
 export {
   defineConfig,
