@@ -28,10 +28,13 @@ test("the pages are those that `npm run providers:pages` writes", () => {
   expect(Object.fromEntries(committed)).toEqual(Object.fromEntries(pagesOf(senders)));
 });
 
-test("README and changelog count the senders", () => {
+test("README, comparison, and changelog count the senders", () => {
   const [whole, aliases] = [FACTS.senders, FACTS.aliases].map((one) => Object.keys(one).length);
   const textOf = (name: string) => readFileSync(new URL(`../../${name}`, folder), "utf8");
   expect(textOf("README.md")).toContain(`[${whole} providers, and HMAC]`);
+  const comparison = textOf("docs/comparison.md");
+  expect(comparison).toContain(`[${whole}, and ${aliases} that sign as these]`);
+  expect(comparison).toContain(`[${whole} providers, and HMAC]`);
   expect(textOf("CHANGELOG.md")).toContain(`from ${whole} providers, Svix`);
   expect(textOf("CHANGELOG.md")).toContain(`among them, ${aliases} senders`);
 });
