@@ -46,7 +46,7 @@ async function apiPage(root) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => section(method, path, operation)),
   );
-  return `# The HTTP API\n\nMade from the OpenAPI document, which the dashboard serves at \`GET /api/openapi.json\`.\n[The API](/operations.md#the-api) has examples.\n\n${operations.join("\n")}`;
+  return `# The HTTP API\n\nMade from the OpenAPI document, which the dashboard serves at \`GET /api/openapi.json\`.\n[The API](/api.md#the-api) has examples.\n\n${operations.join("\n")}`;
 }
 
 function section(method, path, { summary, description, parameters = [], responses = {} }) {
@@ -97,7 +97,7 @@ function metricsPage(root) {
   const rows = [...found]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, help]) => `| \`${name}\` | ${cell(help)} |`);
-  return `# Metrics\n\nEvery metric of \`GET /metrics\`, with the help that it has there. [Monitoring](/monitoring.md) says\nhow to collect them, [alerts](/operations.md#alerts-and-metrics) what to watch.\n\n| metric | meaning |\n| --- | --- |\n${rows.join("\n")}\n`;
+  return `# Metrics\n\nEvery metric of \`GET /metrics\`, with the help that it has there. [Monitoring](/monitoring.md) says\nhow to collect them, [alerts](/monitoring.md#alerts-and-metrics) what to watch.\n\n| metric | meaning |\n| --- | --- |\n${rows.join("\n")}\n`;
 }
 
 /** TypeDoc's pages of the built package, which become pages of the site. */

@@ -142,7 +142,7 @@ test("what the retention makes does not become the owner's when roles.sql runs a
   });
 });
 
-// What docs/security.md and docs/deployment.md say that a login can do all the same.
+// What docs/security-inside.md and docs/logins.md say that a login can do all the same.
 test("an event may be invented with the login of the ingress and of the dashboard", async () => {
   for (const login of ["ingress", "dashboard"] as const) {
     await as(

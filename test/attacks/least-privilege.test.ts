@@ -68,7 +68,7 @@ function story(onRedis: boolean): void {
     }
     await servers.grant("public");
     if (!onRedis) {
-      // As docs/deployment.md has it for tables that later migrations change.
+      // As docs/logins.md has it for tables that later migrations change.
       for (const table of ["effects", "switches"]) {
         await queryOnce(servers.postgres.url, `alter table ${table} owner to millrace_owner`);
       }

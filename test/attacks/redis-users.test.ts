@@ -54,7 +54,7 @@ describeOnRedis("a role that has its own user in Redis", () => {
     expect(TAKES_AWAY.filter((_, index) => !said[index]?.includes("NOPERM"))).toEqual([]);
   });
 
-  // As docs/deployment.md says: its scripts need these commands.
+  // As docs/logins.md says: its scripts need these commands.
   test("the ingress can empty a job, and take a failed one off its list", async () => {
     await answersTo("worker", [
       "HSET bull:millrace-fast:evt_1 data x",

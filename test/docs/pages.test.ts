@@ -31,7 +31,10 @@ describe("the samples of the pages", () => {
     for (const name of await readdir(join(ROOT, "docs"))) {
       // test/package/tutorial.test.ts goes through those.
       if (name.startsWith("tutorial-")) continue;
-      if (name.endsWith(".md")) pages.set(name.slice(0, -3), await read(join("docs", name)));
+      if (!name.endsWith(".md")) continue;
+      // The pages on handlers share a project.
+      const page = name.slice(0, -3).replace(/^handlers-.*/, "handlers");
+      pages.set(page, `${pages.get(page) ?? ""}${await read(join("docs", name))}`);
     }
     const client = await read("test/fixtures/pages/generated-prisma-client.ts");
     const files = [...pages].flatMap(([page, text]) =>

@@ -4,10 +4,9 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PAGE = readFileSync(join(ROOT, "docs", "security.md"), "utf8");
+const PAGE = readFileSync(join(ROOT, "docs", "threat-model.md"), "utf8");
 
-const [head = [], , ...rows] = (PAGE.split("## Threat model")[1] ?? "")
-  .replace(/\n## [^]*/, "")
+const [head = [], , ...rows] = PAGE.replace(/\n## [^]*/, "")
   .split("\n")
   .filter((line) => line.startsWith("|"))
   .map((line) => line.slice(1, -1).split("|"))

@@ -6,22 +6,24 @@ import { readComposeFile, settingsOf, type ComposeFile } from "./compose-file.ts
 import { ROOT } from "./context.ts";
 
 let page: string;
-let operations: string;
+let sizing: string;
+let monitoring: string;
 let compose: ComposeFile;
 beforeAll(async () => {
   page = await readFile(join(ROOT, "docs", "deployment.md"), "utf8");
-  operations = await readFile(join(ROOT, "docs", "operations.md"), "utf8");
+  sizing = await readFile(join(ROOT, "docs", "sizing.md"), "utf8");
+  monitoring = await readFile(join(ROOT, "docs", "monitoring.md"), "utf8");
   compose = await readComposeFile();
 });
 
 const found = (text: string, pattern: RegExp) =>
   [...text.matchAll(pattern)].map(([, match = ""]) => match);
 
-test("the page on operations has every alert, and no other", async () => {
+test("the page on monitoring has every alert, and no other", async () => {
   const rules = await readFile(join(ROOT, "infra", "prometheus", "alerts.yml"), "utf8");
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
   expect(alerts.length).toBeGreaterThan(10);
-  const named = found(operations, /`(Millrace[A-Z]\w+)`/g);
+  const named = found(monitoring, /`(Millrace[A-Z]\w+)`/g);
   expect(named.toSorted()).toEqual(alerts.toSorted());
 });
 
@@ -34,7 +36,7 @@ test("the page has every service and every file of variables", () => {
 
 test("the page gives the reason of each setting of Postgres and Redis", () => {
   const postgres = settingsOf(compose.services["postgres"]?.command ?? []);
-  const rows = found(page, /^\| `(\w+=\w+)` /gm);
+  const rows = found(sizing, /^\| `(\w+=\w+)` /gm);
   expect(rows).toEqual(postgres.map(([name, value]) => `${name}=${value}`));
 
   const words = (compose.services["redis"]?.command ?? []).slice(3);
@@ -42,7 +44,7 @@ test("the page gives the reason of each setting of Postgres and Redis", () => {
     word.startsWith("--") ? [`${word.slice(2)} ${words[index + 1] || '""'}`] : [],
   );
   expect(redis.length).toBeGreaterThan(3);
-  for (const setting of redis) expect(page).toContain(`| \`${setting}\` `);
+  for (const setting of redis) expect(sizing).toContain(`| \`${setting}\` `);
 });
 
 test("the page gives each role the time to stop that the compose file gives it", () => {

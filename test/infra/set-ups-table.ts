@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const PAGE = fileURLToPath(new URL("../../docs/operations.md", import.meta.url));
-const HEADING = "## Set-ups that are refused or warned about";
+const PAGE = fileURLToPath(new URL("../../docs/start-checks.md", import.meta.url));
 
 export type StartState = "refused" | "waits" | "warns" | "ready";
 
@@ -16,9 +15,7 @@ export interface SetUpRow {
 }
 
 export function readSetUpTable(): SetUpRow[] {
-  const [, section = ""] = readFileSync(PAGE, "utf8").split(HEADING);
-  const [, , ...lines] = section
-    .replace(/\n## [^]*/, "")
+  const [, , ...lines] = readFileSync(PAGE, "utf8")
     .split("\n")
     .filter((line) => line.startsWith("|"));
   return lines.map((line) => {

@@ -92,8 +92,8 @@ test("A worker whose start fails closes what it had opened", async () => {
   }
 });
 
-test("The page on operations names metrics of the worker that there are", async () => {
-  const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+test("the page on monitoring names metrics of the worker that there are", async () => {
+  const page = await readFile(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
   const named = page.match(/\bmillrace_(worker|retention|reconciler|disagreements)\w*/g) ?? [];
   expect(named.length).toBeGreaterThan(8);
   const text = await (await startWorker()).all();
