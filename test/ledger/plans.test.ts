@@ -232,6 +232,15 @@ describe("what the page lists of a long ledger", () => {
     expect(indexes).toEqual(["events_recorded_at"]);
   });
 
+  test("a page of a filter without an index reads so many events, and the next one goes on", async () => {
+    const none = { type: "order.none", limit: 50 };
+    const searched = await long.ledger.reads.findEvents(none);
+    expect(searched).toEqual({ events: [], next: expect.any(String) as string });
+    const cursor = searched.next ?? "";
+    const rest = await long.ledger.reads.findEvents({ ...none, cursor });
+    expect(rest).toEqual({ events: [], next: null });
+  });
+
   test("one event is read by its key", async () => {
     const { events } = await long.ledger.reads.findEvents({ limit: 1 });
     const eventId = events[0]?.event_id ?? "";

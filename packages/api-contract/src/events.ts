@@ -50,7 +50,9 @@ export type QueuedPage = Wire<typeof queuedPage>;
 
 export const eventPage = z.strictObject({
   events: z.array(eventRow),
-  next: text("The cursor of the next page; null on the last one.").nullable(),
+  next: text(
+    "The cursor of the next page; null on the last one. A page that searches by source, type, or outcome looks at 50,000 events at most, and can have none and a next page.",
+  ).nullable(),
   queued: queuedPage
     .nullable()
     .describe(

@@ -20,8 +20,14 @@ export interface EventFilter extends Partial<ReadQueryOf<"get /events">> {
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
+/** Events that one page of a filter without an index reads: some 50 milliseconds. */
+const SCANNED_MAX = 50_000;
 
-/** @throws `invalid_request` for an invalid limit or cursor */
+/**
+ * A page of events. It can have fewer than `limit`, or none, and a `next`: then the events behind
+ * it were not searched yet.
+ * @throws `invalid_request` for an invalid limit or cursor
+ */
 export async function findEvents(
   ledger: LedgerContext,
   filter: EventFilter,
@@ -31,14 +37,35 @@ export async function findEvents(
     throw new MillraceError("invalid_request", `Cannot list ${limit} events: 1 to ${LIMIT_MAX}`);
   }
   if (!canMatch(filter)) return { events: [], next: null };
-  const { text, values } = listQuery(filter, limit + 1);
+  const scanned = scannedOf(filter);
+  const { text, values } = listQuery(filter, limit + 1, scanned);
   const rows = await queryRows<ListedRow>(ledger, text, values);
   const page = rows.slice(0, limit);
-  const last = page.at(-1);
+  const last = rows.length > limit ? page.at(-1) : scanned && (await lastScanned(ledger, scanned));
   return {
     events: page.map(({ recorded_at_text: _text, ...event }) => toWire(event)),
-    next: rows.length <= limit || last === undefined ? null : cursorOf(last),
+    next: last === undefined ? null : cursorOf(last),
   };
+}
+
+/** The part of a filter that an index answers; undefined where that is all of it, or narrow. */
+function scannedOf({ source, type, outcome, ...others }: EventFilter): EventFilter | undefined {
+  const { q, error, status } = others;
+  if (q !== undefined || error !== undefined || status === "pending") return undefined;
+  const isFailed = status === "failed";
+  const unindexed = [source, type, outcome, isFailed ? undefined : status];
+  if (unindexed.every((value) => value === undefined)) return undefined;
+  return { ...others, status: isFailed ? status : undefined };
+}
+
+/** The event at which the search of a page stopped; undefined if it saw all. */
+async function lastScanned(
+  ledger: LedgerContext,
+  filter: EventFilter,
+): Promise<ListedRow | undefined> {
+  const { text, values } = listQuery(filter, 1);
+  const [row] = await queryRows<ListedRow>(ledger, `${text} OFFSET ${SCANNED_MAX - 1}`, values);
+  return row;
 }
 
 /** Counts `countMax` events at most, and one more where there are more. */
@@ -48,7 +75,8 @@ export async function countEvents(
   countMax: number,
 ): Promise<readonly EventCounts[]> {
   if (!canMatch(filter)) return [];
-  const { where, values } = conditionsOf({ ...filter, cursor: undefined });
+  const values: unknown[] = [];
+  const where = conditionsOf({ ...filter, cursor: undefined }, values);
   const text = `
 SELECT source, status, count(*)::int AS count
 FROM (SELECT source, status FROM millrace.events WHERE ${where} LIMIT ${countMax + 1}) AS found
@@ -74,25 +102,31 @@ export function cursorOf({ recorded_at_text, source, event_id, generation }: Lis
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/** The statement that lists events of a filter as `ListedRow`s. */
+/**
+ * The statement that lists events of a filter as `ListedRow`s.
+ * @param scanned - a wider filter, of whose events only the first are looked at.
+ */
 export function listQuery(
   filter: EventFilter,
   limit: number,
+  scanned?: EventFilter,
 ): { readonly text: string; readonly values: unknown[] } {
-  const { where, values } = conditionsOf(filter);
   const way = filter.order === "asc" ? "ASC" : "DESC";
+  const order = `ORDER BY recorded_at ${way}, source ${way}, event_id ${way}, generation ${way}`;
+  const values: unknown[] = [];
+  const first =
+    scanned &&
+    `(SELECT * FROM millrace.events WHERE ${conditionsOf(scanned, values)} ${order} LIMIT ${SCANNED_MAX})`;
   const text = `
 SELECT ${EVENT_COLUMNS}, (recorded_at AT TIME ZONE 'UTC')::text AS recorded_at_text
-FROM millrace.events e WHERE ${where}
-ORDER BY recorded_at ${way}, source ${way}, event_id ${way}, generation ${way}
-LIMIT ${limit}`;
+FROM ${first ?? "millrace.events"} e WHERE ${conditionsOf(filter, values)} ${order} LIMIT ${limit}`;
   return { text, values };
 }
 
-function conditionsOf(filter: EventFilter): { readonly where: string; readonly values: unknown[] } {
+/** @param values - gets the values of the conditions. */
+function conditionsOf(filter: EventFilter, values: unknown[]): string {
   const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
   const { snapshotOfRun: run } = filter;
-  const values: unknown[] = [];
   const given = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
     source !== undefined && `source = ${given(source)}`,
@@ -108,7 +142,7 @@ function conditionsOf(filter: EventFilter): { readonly where: string; readonly v
     cursor !== undefined && after(cursor, filter.order, given),
     run !== undefined && inSnapshot(given(run)),
   ].filter((condition) => condition !== false);
-  return { where: conditions.join(" AND ") || "true", values };
+  return conditions.join(" AND ") || "true";
 }
 
 const STATUS_LITERALS: Record<EventStatus, string> = {
