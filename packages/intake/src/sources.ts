@@ -90,12 +90,12 @@ function prepareSource(
   source: Source,
   secrets: readonly string[],
 ): Omit<ReadySource, "name" | "bytes" | "bodyBytesMax"> {
+  const { provider, options } = source;
   // Providers refuse these too. A source that anyone can sign for must not depend on one check.
   if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
-  if (secrets.some((secret) => secret.trim() === "")) {
+  if (provider.needsSecret !== false && secrets.some((secret) => secret.trim() === "")) {
     throw new MillraceError("missing_secret", "it has an empty secret");
   }
-  const { provider, options } = source;
   const { accepted, duplicate } = provider.answers ?? {};
   const verifier = provider.createVerifier(
     secrets,

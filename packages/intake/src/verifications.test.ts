@@ -20,6 +20,7 @@ const digestOf = (body: Uint8Array) => createHash("sha256").update(body).digest(
 function open(
   verify: (delivery: Delivery) => Verification | Promise<Verification>,
   parts: Partial<Provider> = {},
+  secret = "a-live-secret",
 ) {
   const stored: IncomingEvent[] = [];
   const notices: IntakeNotice[] = [];
@@ -43,13 +44,19 @@ function open(
   } as unknown as Provider;
   const config = parseConfig({ sources: { own: { provider, options: {} } } });
   const receiver = new Receiver({
-    ...{ config, secrets: { own: ["a-live-secret"] }, stores: [store] },
+    ...{ config, secrets: { own: [secret] }, stores: [store] },
     notify: (notice) => notices.push(notice),
   });
   const receive = (body: Uint8Array = Buffer.from("{}")) =>
     receiver.receive({ source: "own", method: "POST", url: "/", headers: {}, body });
   return { receiver, receive, stored, notices };
 }
+
+test("a source whose sender's keys are fetched needs no secret", async () => {
+  const { receive } = open(() => OK, { needsSecret: false }, "");
+  expect(await receive()).toMatchObject({ status: 202 });
+  expect(() => open(() => OK, {}, "")).toThrow(/it has an empty secret/);
+});
 
 test("a provider that does not answer in a second is answered with 503", async () => {
   const { receive, stored } = open(() => new Promise(() => {}));
