@@ -31,6 +31,14 @@ test("the comma of v1,whsec_ is part of its secret", () => {
   expect(secrets["stripe"]).toEqual(["v1,whsec_new", "whsec_old"]);
 });
 
+test("a key in PEM is one secret of several lines, in the variable and in the file", () => {
+  const pem = "-----BEGIN PUBLIC KEY-----\nMIIB\nAQAB\n-----END PUBLIC KEY-----";
+  const file = join(folder, "keys.pem");
+  writeFileSync(file, `${pem}\n${pem}\n`);
+  const env = { HOOK_MESH_WEBHOOK_SECRET: `${pem},\nplain`, STRIPE_WEBHOOK_SECRET_FILE: file };
+  expect(resolveSecrets(config, env)).toEqual({ "hook-mesh": [pem, "plain"], stripe: [pem, pem] });
+});
+
 test("an empty variable counts as unset, and a source without a secret is left out", () => {
   expect(
     resolveSecrets(config, { HOOK_MESH_WEBHOOK_SECRET: "", STRIPE_WEBHOOK_SECRET: "" }),

@@ -63,15 +63,19 @@ const isSet = (text: string | undefined): text is string => text !== undefined &
 function parseVariable(text: string, source: Source): readonly string[] {
   const list = parseList(text);
   if (list !== undefined) return list;
-  const parts = trimmed(text.split(/(?<!\bv1),|\n/));
+  const parts = trimmed(text.match(PARTS));
   // A secret with a comma must not become two halves, each of them live; `v1,whsec_` is one text.
   if (parts.length > 1) for (const [index, part] of parts.entries()) checkPart(source, part, index);
   return parts;
 }
 
 function parseFile(text: string): readonly string[] {
-  return parseList(text) ?? trimmed(text.split("\n"));
+  return parseList(text) ?? trimmed(text.match(LINES));
 }
+
+// A key in PEM is one secret of several lines.
+const PARTS = /-----BEGIN [^-]+-----[^-]+-----END [^-]+-----|(?:[^,\n]|(?<=\bv1),)+/g;
+const LINES = /-----BEGIN [^-]+-----[^-]+-----END [^-]+-----|[^\n]+/g;
 
 function parseList(text: string): readonly string[] | undefined {
   if (!text.trimStart().startsWith("[")) return undefined;
@@ -94,8 +98,8 @@ function checkPart({ provider }: Source, part: string, index: number): void {
   }
 }
 
-const trimmed = (parts: readonly string[]): readonly string[] =>
-  parts.map((part) => part.trim()).filter((part) => part !== "");
+const trimmed = (parts: readonly string[] | null): readonly string[] =>
+  (parts ?? []).map((part) => part.trim()).filter((part) => part !== "");
 
 /** The secrets that errors and log lines leave out: those of the environment and of the sources. */
 export function secretsToHide(config: Config, env: Variables): readonly string[] {
