@@ -9,6 +9,7 @@
  * Pure functions but for a user's own `verify`: no I/O, no clock, no state. The caller passes the
  * time that a signed timestamp is compared with. To sign is for tests and `millrace send` only.
  */
+export { echo } from "./answers.ts";
 export {
   defineProvider,
   type AnswerChallenge,

@@ -133,10 +133,21 @@ test("with bodyHash a token covers the body, and with a secret it is an HMAC", a
   expect([covered.coversBody, jwt({ algorithm: "HS256" }).coversBody]).toEqual([true, false]);
 });
 
+test("without keys the secret is the sender's public key, and no other kind of key", async () => {
+  const pem = await exportSPKI(publicKey);
+  const pair = await generateKeyPair("ES256");
+  const hash = createHash("sha256").update(BODY).digest("base64url");
+  const signed = await token({ hash });
+  expect(await verdicts({ algorithm: "RS256", bodyHash: "hash" }, pem)(signed)).toBe("ok");
+  const elliptic = verdicts({ algorithm: "ES256" }, await exportSPKI(pair.publicKey));
+  expect(await elliptic(signed)).toBe("invalid_signature");
+  expect(await elliptic(await token({}, { key: pair.privateKey, alg: "ES256" }))).toBe("ok");
+  expect(() => verdicts({ algorithm: "ES256" }, pem)).toThrow(/secret is malformed/);
+});
+
 test.each([
   ["http", { algorithm: "RS256", keys: "http://keys.example/", audience: "a" }, /keys: must be/],
   ["a host by a user", { algorithm: "RS256", keys: "https://a@b/", audience: "a" }, /keys: must/],
-  ["no keys", { algorithm: "RS256", audience: "a" }, /keys: must be the URL/],
   ["a shared key with keys", { algorithm: "HS256", keys: "https://a/", audience: "a" }, /keys:/],
   ["no audience", { algorithm: "RS256", keys: "https://a.example/" }, /audience: must be set/],
   ["none", { algorithm: "none" }, /algorithm: must be one of/],

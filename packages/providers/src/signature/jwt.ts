@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import type { DeliveryHead } from "@millrace/core";
 import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
 import { headerOf } from "../identity/delivery-reader.ts";
-import { isSameText } from "./algorithm-of.ts";
+import { isSameText, randomSecret } from "./algorithm-of.ts";
 import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
-import { headerName, parseOptions } from "./signature-options.ts";
+import { isPublicKeyName, publicKeyAlgorithm, publicKeyOf } from "./public-key-algorithm.ts";
+import { ENCODINGS, headerName, parseOptions } from "./signature-options.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, TOLERANCE_MS } from "./signed-message.ts";
 import {
@@ -17,9 +18,12 @@ import {
 
 /** A sender that authenticates itself with a JSON Web Token in a header. */
 export interface JwtOptions {
-  /** The one algorithm that is accepted. `HS256` has the source's secret as its key. */
+  /** The one algorithm that is accepted. The key of `HS256` is the source's secret. */
   algorithm: "RS256" | "ES256" | "EdDSA" | "HS256";
-  /** URL of the sender's public keys (JWKS). The source needs no secret then. */
+  /**
+   * URL of the sender's public keys (JWKS); the source needs no secret then. Without it, the secret
+   * is the key: the sender's public key, in base64 or PEM.
+   */
   keys?: string | undefined;
   /** The `aud` of the tokens, which `keys` require: others have tokens of the sender too. */
   audience?: string | undefined;
@@ -27,8 +31,8 @@ export interface JwtOptions {
   /** Other claims and their values, such as `{ email_verified: true }`. */
   claims?: Record<string, string | boolean> | undefined;
   /**
-   * Claim with the SHA-256 of the body in hexadecimal. Without it, nothing covers the body, and the
-   * source is authenticated only.
+   * Claim with the SHA-256 of the body in hexadecimal, base64, or base64url. Without it, nothing
+   * covers the body, and the source is authenticated only.
    */
   bodyHash?: string | undefined;
   /** Header with the token, behind `Bearer ` or alone. Default: `authorization`. */
@@ -48,9 +52,9 @@ const schema = z
     bodyHash: text.optional(),
     header: headerName.default("authorization"),
   })
-  .refine(({ algorithm, keys }) => (keys === undefined) === (algorithm === "HS256"), {
+  .refine(({ algorithm, keys }) => keys === undefined || algorithm !== "HS256", {
     path: ["keys"],
-    message: "must be the URL of public keys, or missing with HS256",
+    message: "must be missing with HS256, whose key is the secret",
   })
   .refine(({ keys, audience }) => keys === undefined || audience !== undefined, {
     path: ["audience"],
@@ -66,13 +70,14 @@ const schema = z
 export function jwt(options: JwtOptions): Scheme {
   const data = parseOptions("jwt", schema, options);
   const { header, keys, bodyHash } = data;
+  const kind = KINDS[data.algorithm];
   const fetched = keys === undefined ? undefined : fetchedKeys(keys);
   const tokenIn = (head: Pick<DeliveryHead, "headers">) =>
     (headerOf(head, header) ?? "").replace(/^Bearer /i, "");
 
   const verifyWithin = (toleranceMs: number): VerifyFunction => {
     return async (request, secret) => {
-      const key = fetched ?? (() => Buffer.from(secret));
+      const key = fetched ?? (() => readKey(kind, secret) ?? Buffer.of());
       const { payload } = await jwtVerify(tokenIn(request), key, {
         algorithms: [data.algorithm],
         ...(data.audience !== undefined && { audience: data.audience }),
@@ -88,7 +93,8 @@ export function jwt(options: JwtOptions): Scheme {
       const hash = bodyHash === undefined ? undefined : payload[bodyHash];
       return (
         Object.entries(data.claims).every(([name, value]) => payload[name] === value) &&
-        (bodyHash === undefined || isSameText(String(hash), sha256(request.body)))
+        (bodyHash === undefined ||
+          ENCODINGS.some((encoding) => isSameText(String(hash), sha256(request.body, encoding))))
       );
     };
   };
@@ -98,9 +104,12 @@ export function jwt(options: JwtOptions): Scheme {
     coversBody: bodyHash !== undefined,
     needsSecret: keys === undefined,
     isPresent: (head) => headerOf(head, header) !== undefined,
+    generateSecret: () => randomSecret({ algorithm: kind, key: "utf8" }),
     createVerifier(secrets, { toleranceMs = TOLERANCE_MS, ...rest } = {}) {
       const live = keys === undefined ? secrets : ["fetched keys"];
-      prepareSecrets(live, sharedKey);
+      if (keys === undefined) {
+        prepareSecrets(live, { secretForm: formOf(kind), prepare: (one) => readKey(kind, one) });
+      }
       const precheck = (head: DeliveryHead) => {
         if (tokenIn(head) === "") return badSignature("header_missing", `${header} is missing`);
         const isToken = /^[\w-]+\.[\w-]+\.[\w-]*$/.test(tokenIn(head));
@@ -136,15 +145,24 @@ function staleOr(error: unknown): never {
   throw isStale ? new StaleTimestamp() : error;
 }
 
+/** The kind of key that verifies each algorithm. */
+const KINDS = { HS256: "sha256", RS256: "rsa", ES256: "p256", EdDSA: "ed25519" } as const;
+type Kind = (typeof KINDS)[keyof typeof KINDS];
+
 const utf8 = keysIn("utf8");
 
-/** Text that is no public key: everyone has that, and could sign with it. */
-const sharedKey = {
-  secretForm: `${utf8.form}, and no public key`,
-  prepare: (secret: string) =>
-    (utf8.read(secret).length > 0 && !secret.includes("PUBLIC KEY-----")) || undefined,
-};
+function formOf(kind: Kind): string {
+  return isPublicKeyName(kind)
+    ? publicKeyAlgorithm(kind).secretForm
+    : `${utf8.form}, and no public key`;
+}
 
-function sha256(body: Uint8Array): string {
-  return createHash("sha256").update(body).digest("hex");
+/** A shared secret is no public key: everyone has that, and could sign with it. */
+function readKey(kind: Kind, secret: string): KeyObject | Uint8Array | undefined {
+  if (isPublicKeyName(kind)) return publicKeyOf(kind, secret);
+  return secret.includes("PUBLIC KEY-----") ? undefined : utf8.read(secret)[0];
+}
+
+function sha256(body: Uint8Array, encoding: (typeof ENCODINGS)[number]): string {
+  return createHash("sha256").update(body).digest(encoding);
 }

@@ -59,9 +59,7 @@ export function publicKeyAlgorithm(
     secretForm: `${form}, or your own private key: PKCS #8 in base64`,
     prepare(secret) {
       const privateKey = parsed(name, () => readPrivateKey(secret));
-      const publicKey = privateKey
-        ? createPublicKey(privateKey)
-        : parsed(name, () => readPublicKey(secret, name));
+      const publicKey = publicKeyOf(name, secret);
       if (publicKey === undefined) return undefined;
       return {
         accepts: (message, signatures) => {
@@ -77,6 +75,12 @@ export function publicKeyAlgorithm(
     decode: (text) =>
       text.length > signatureBytesMax * 2 ? undefined : decodeStrictly(text, encoding),
   };
+}
+
+/** The public key that a secret is, or that of your own private key. */
+export function publicKeyOf(name: PublicKeyName, secret: string): KeyObject | undefined {
+  const privateKey = parsed(name, () => readPrivateKey(secret));
+  return privateKey ? createPublicKey(privateKey) : parsed(name, () => readPublicKey(secret, name));
 }
 
 /** The key, if it is of this kind. The parser's own words quote its input. */
