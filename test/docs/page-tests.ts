@@ -1,3 +1,4 @@
+import { CUSTOM_PROVIDER_PAGE_TESTS } from "./custom-provider-page-tests.ts";
 import { HANDLERS_PAGE_TESTS } from "./handlers-page-tests.ts";
 
 /**
@@ -31,6 +32,7 @@ test("the example of the README writes a payment", async () => {
 });
 `,
   "configuration/handlers.ts": "export default [];\n",
+  "custom-provider/sender.test.ts": CUSTOM_PROVIDER_PAGE_TESTS,
   "handlers/further.test.ts": HANDLERS_PAGE_TESTS,
   "recipes/handlers.test.ts": `import { deliver, createTestEnvironment } from "millrace/testing";
 import { expect, test } from "vitest";

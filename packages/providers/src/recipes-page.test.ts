@@ -2,8 +2,11 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { hmacOptionsSchema } from "./hmac.ts";
+import { signatureSchema } from "./signature/signature-options.ts";
 
-const page = readFileSync(new URL("../../../docs/recipes.md", import.meta.url), "utf8");
+const read = (name: string) =>
+  readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8");
+const page = read("recipes");
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -25,6 +28,13 @@ test("the sample with every option has every option", () => {
   const [, sample = ""] = /billing: hmac\(\{([\s\S]*?)\n {4}\}\)/.exec(page) ?? [];
   const names = [...sample.matchAll(/^ {6}(\w+):/gm)].map(([, name]) => name);
   expect(names).toEqual(expect.arrayContaining(Object.keys(hmacOptionsSchema.shape)));
+});
+
+test("the page on custom providers has a row for every word of signature()", () => {
+  const [, section = ""] = read("custom-provider").split(/^## signature\(\)$/m);
+  const [table = ""] = section.split(/^## /m);
+  const words = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, word]) => word);
+  expect(words).toEqual(Object.keys(signatureSchema.shape));
 });
 
 /** Each option with its default: those that differ from what the schema says are words. */

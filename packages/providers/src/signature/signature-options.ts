@@ -58,7 +58,7 @@ export interface SignatureOptions {
 
 const HEADER_PLACE = /\{header:([^{}]+)\}/;
 
-const schema = z
+export const signatureSchema = z
   .strictObject({
     header: z.union([headerName, z.array(headerName).min(1)]),
     algorithm: z.enum(ALGORITHMS).default("sha256"),
@@ -122,7 +122,7 @@ export function checkMessage(
 }
 
 export function parseSignature(options: SignatureOptions): ParsedSignature {
-  const data = parseOptions("signature", schema, options);
+  const data = parseOptions("signature", signatureSchema, options);
   if (typeof data.message === "function") return data;
   const idHeader = HEADER_PLACE.exec(data.message)?.[1]?.toLowerCase();
   return { ...data, message: data.message.replace(HEADER_PLACE, "{id}"), idHeader };
@@ -140,4 +140,6 @@ export function parseOptions<Parsed>(
   throw new MillraceError("invalid_config", `Cannot use ${name}({...}):\n${lines.join("\n")}`);
 }
 
-export type ParsedSignature = z.output<typeof schema> & { readonly idHeader?: string | undefined };
+export type ParsedSignature = z.output<typeof signatureSchema> & {
+  readonly idHeader?: string | undefined;
+};
