@@ -3,6 +3,7 @@ import { createLedger } from "@millrace/ledger";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
+import { onPostgres } from "../support/backends.ts";
 import { describeInBrowser } from "../support/browser.ts";
 import { aJob, anEvent } from "../support/events.ts";
 import { failure } from "../support/ledger-fixture.ts";
@@ -12,7 +13,7 @@ import { useStorePage } from "./store-page.ts";
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
 describeInBrowser("an event on the ledger's page", () => {
-  const on = useStorePage();
+  const on = useStorePage(onPostgres, { dashboard: { authenticatedOnly: ["shop"] } });
   beforeAll(async () => {
     await on.store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
     await on.shipByPigeon("--id", "evt_order_1");
@@ -82,6 +83,15 @@ describeInBrowser("an event on the ledger's page", () => {
       await page.getByRole("button", { name: "Give up", exact: true }).click();
       await page.getByText("Given up: the event is failed.").waitFor();
       await timeline.getByText("Failed for good").waitFor();
+    });
+  });
+
+  test("an event that nothing signed covers says so", async () => {
+    const ofToken = anEvent({ source: "shop", eventId: "evt_token_1" });
+    await createLedger({ pool: on.store.database }).intake.accept([ofToken]);
+    await on.inTab(async (page) => {
+      await page.goto("/event?source=shop&id=evt_token_1");
+      await page.getByText("authenticated only, not verified").waitFor();
     });
   });
 

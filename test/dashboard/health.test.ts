@@ -23,7 +23,7 @@ describeOnRedis("the dashboard's health", () => {
     proxy = await startTcpProxy(servers.databaseUrl);
     dashboard = await startTestDashboard(
       { ...servers, databaseUrl: proxy.url },
-      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["patient"] },
+      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["acme"] },
     );
   });
   afterEach(() => {
@@ -57,6 +57,8 @@ describeOnRedis("the dashboard's health", () => {
 
   test("a leader, a paused source and a disagreement are told", async () => {
     await dashboard.ledger.intake.accept([event("evt_lost_1")]);
+    const { json } = await dashboard.get("/api/events/acme/evt_lost_1");
+    expect(json).toMatchObject({ event_id: "evt_lost_1", authenticated_only: true });
     const first = await readUntil(({ disagreements }) => disagreements.level !== "unknown");
     expect(first.disagreements).toMatchObject({
       ...{ level: "bad", text: "1 disagreement between ledger and queues" },
@@ -178,7 +180,7 @@ describeOnRedis("the dashboard's health", () => {
     await dashboard.ledger.intake.noteRefusals([stale]);
     await readUntil(({ signatures }) => signatures.text.includes("patient (20 too_old)"));
     const { signatures } = await read();
-    expect(signatures.text).toMatch(/\. Authenticated only, not verified: patient$/);
+    expect(signatures.text).toMatch(/\. Authenticated only, not verified: acme$/);
   });
 
   test("senders whose IDs are shared or whose messages repeat are told, and since when jobs are signed", async () => {

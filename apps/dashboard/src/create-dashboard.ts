@@ -139,7 +139,7 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
   const board = { basePath: "/queues", onError: deps.onError, showWorkers, audit };
   app.use("/queues", securityHeaders(BOARD_CSP));
   app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
-  app.use("/api", createApi(deps));
+  app.use("/api", createApi({ ...options, ...deps }));
   app.use((_request, _response, next) => {
     next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
   });

@@ -204,6 +204,9 @@ const body = {
   body_kept: z.boolean(),
   body_bytes: count("Bytes of the whole body.").nullable(),
   body_truncated: z.boolean().describe("Whether `body` is a part of it: the rest is at `/body`."),
+  authenticated_only: z
+    .boolean()
+    .describe("Whether nothing signed covers the body: authenticated only, not verified."),
 };
 
 export const eventHistory = z.strictObject({

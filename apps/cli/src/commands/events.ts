@@ -3,6 +3,7 @@ import {
   EVENT_STATUSES,
   OUTCOMES,
   MillraceError,
+  type Config,
   type EventLookup,
   stringifyJson,
   nearest,
@@ -182,11 +183,17 @@ async function readQueued(
   }
 }
 
+/** The project's config. Events are shown without it too. */
+async function findConfig(context: CliContext): Promise<Config | undefined> {
+  const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
+  return loaded?.config;
+}
+
 /** Refuses a name that the config does not have; without a config any name can be right. */
 async function requireSource(context: CliContext, name: string): Promise<void> {
-  const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
-  if (loaded === undefined || Object.hasOwn(loaded.config.sources, name)) return;
-  const names = Object.keys(loaded.config.sources);
+  const config = await findConfig(context);
+  if (config === undefined || Object.hasOwn(config.sources, name)) return;
+  const names = Object.keys(config.sources);
   const meant = nearest(name, names);
   const hint = meant === undefined ? `It has ${names.join(", ")}` : `Did you mean "${meant}"?`;
   throw new MillraceError(
@@ -212,16 +219,22 @@ async function show(
   }
   const found = await ask(context, (deps) => showEvent(deps, lookup));
   if (found === undefined) throw notFound(lookup);
+  const config = await findConfig(context);
+  const isOnly = config?.sources[source]?.provider.authenticatedOnly === true;
+  const about = { authenticated_only: isOnly };
+  const note = isOnly ? " (authenticated only, not verified)" : "";
   if (found.stage === "queued") {
-    const queued = { stage: found.stage, source, event_id: eventId, job: found.job.state };
-    const line = `${source} ${printable(eventId)} waits on its queue (${found.job.state})`;
+    const job = found.job.state;
+    const queued = { stage: found.stage, source, event_id: eventId, job, ...about };
+    const line = `${source}${note} ${printable(eventId)} waits on its queue (${job})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
   }
   const { detail } = found;
-  context.stdout.write(
-    `${json ? stringifyJson(asJson(detail)) : formatDetail(detail, new Date())}\n`,
-  );
+  const text = json
+    ? stringifyJson({ ...asJson(detail), ...about })
+    : formatDetail(detail, new Date(), note);
+  context.stdout.write(`${text}\n`);
 }
 
 function notFound({ source, eventId }: EventLookup): MillraceError {

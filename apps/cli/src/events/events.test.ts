@@ -106,6 +106,11 @@ test.each<[string, Partial<EventRecord>, RegExp]>([
   expect(formatDetail(record(over), new Date())).toMatch(shown);
 });
 
+test("the source of an event has a note where nothing signed covers it", () => {
+  const text = formatDetail(record({}), new Date(), " (authenticated only, not verified)");
+  expect(text).toMatch(/^source +shop \(authenticated only, not verified\)$/m);
+});
+
 test("an event that came more than once lists its deliveries", () => {
   const at = "2026-11-21T11:00:01.000Z";
   const recent = [{ at, outcome: "conflict", ingress: "host-1" } as const];

@@ -30,6 +30,7 @@ interface Deps {
   readonly ledger: Ledger;
   readonly queues: Queues;
   readonly overviews: Overviews;
+  readonly authenticatedOnly?: readonly string[];
 }
 
 export function createApi(deps: Deps): Router {
@@ -41,7 +42,7 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger, overviews } = deps;
+  const { ledger, overviews, authenticatedOnly = [] } = deps;
   const recordRead = createBodyReads(ledger);
   serve(router, "get /events", async ({ query }) => {
     const filter = await withWholeError(ledger, query);
@@ -68,7 +69,8 @@ function addReads(router: Router, deps: Deps): void {
     const bodyBytesMax = query.body === "false" ? 0 : BODY_BYTES_SHOWN;
     const shown = await showEvent(deps, { ...params, generation }, { bodyBytesMax });
     if (shown === undefined) throw eventNotFound(params.eventId);
-    const event = eventJson(shown, { ...params, generation }, bodyBytesMax);
+    const about = { authenticated_only: authenticatedOnly.includes(params.source), bodyBytesMax };
+    const event = eventJson(shown, { ...params, generation }, about);
     const key = { ...params, generation: event.generation };
     if (event.body !== null) await recordRead(principalOf(request), key);
     return event;

@@ -7,16 +7,16 @@ import { queuedRow, type ShownEvent } from "@millrace/operations";
 export function eventJson(
   shown: ShownEvent,
   asked: EventLookup,
-  bodyBytesMax: number,
+  { bodyBytesMax, ...trust }: Pick<EventDetail, "authenticated_only"> & { bodyBytesMax: number },
 ): EventDetail {
   return shown.stage === "recorded"
-    ? recordedJson(shown.detail)
-    : queuedJson(shown, asked, bodyBytesMax);
+    ? { ...recordedJson(shown.detail), ...trust }
+    : { ...queuedJson(shown, asked, bodyBytesMax), ...trust };
 }
 
-function recordedJson({ event, body, bodyBytes, ...about }: EventRecord): EventDetail {
+function recordedJson({ event, body, bodyBytes, ...about }: EventRecord) {
   return {
-    stage: "recorded",
+    stage: "recorded" as const,
     ...event,
     ...about,
     ...bodyJson(body, bodyBytes),
@@ -28,7 +28,7 @@ function queuedJson(
   { job, deliveries }: ShownEvent & { stage: "queued" },
   asked: EventLookup,
   bodyBytesMax: number,
-): EventDetail {
+) {
   // Of an unsigned job only the name that the caller sent is shown.
   const event = job.mac === undefined ? job.event : undefined;
   const body = event?.body;

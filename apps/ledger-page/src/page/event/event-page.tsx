@@ -109,8 +109,11 @@ function EventHead({ event }: { event: EventDetail }) {
             {event.job_state} <code>{event.job_id}</code>
           </Fact>
         )}
-        {event.stage === "recorded" && event.unsigned && (
-          <Fact name="Signed">only the body, not the ID</Fact>
+        {event.authenticated_only ? (
+          <Fact name="Deliveries">authenticated only, not verified</Fact>
+        ) : (
+          event.stage === "recorded" &&
+          event.unsigned && <Fact name="Signed">only the body, not the ID</Fact>
         )}
       </dl>
       {event.stage === "queued" && (
