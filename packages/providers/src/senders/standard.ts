@@ -95,6 +95,8 @@ export const anthropic = alias("anthropic");
 export const bigcommerce = alias("bigcommerce", { key: "utf8", type: "json:scope" });
 /** Events of Clerk, by Svix (`whsec_`). */
 export const clerk = alias("clerk", { prefix: "svix" });
+/** Events of Composio: the key is the whole secret as text. */
+export const composio = alias("composio", { key: "utf8" });
 /** Events of Dodo Payments (`whsec_`). */
 export const dodoPayments = alias("dodo-payments");
 /** Events of the Gemini API's static webhooks (`whsec_`). Dynamic ones are signed otherwise. */
@@ -119,6 +121,8 @@ export const render = alias("render");
 export const replicate = alias("replicate");
 /** Events of Resend, by Svix (`whsec_`). */
 export const resend = alias("resend", { prefix: "svix" });
+/** Events of Scalekit (`whsec_`). */
+export const scalekit = alias("scalekit");
 /** Events of Seam, by Svix (`whsec_`). */
 export const seam = alias("seam", { prefix: "svix", type: "json:event_type" });
 /** Events of Stytch, by Svix (`whsec_`). */
