@@ -5,6 +5,7 @@ import {
   digest,
   gitlab,
   hookMesh,
+  meta,
   signature,
   StaleTimestamp,
   square,
@@ -110,6 +111,17 @@ test("a wrong option of any source hides no other problem of a config", () => {
     expect(lines).toContain(`sources.${path}: must`);
   }
   expect(lines).toContain("worker.concurrency: must");
+});
+
+test("a verify token stands in front of the secret, and the config file has no place for it", () => {
+  const token = { verifyToken: "a token of ours" };
+  expect(problemsOf({ hooks: meta(token as object) })).toMatch(
+    /sources\.hooks(\.options)?: has no option "verifyToken"/,
+  );
+  const verifier = meta().provider.createVerifier(["a token of ours:the app's secret"]);
+  const url = "/?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=a%20token%20of%20ours";
+  const asked = { ...deliveryOf({}, ""), method: "GET", url };
+  expect(verifyNow(verifier, asked)).toMatchObject({ ok: true, handshake: { body: "1158" } });
 });
 
 function problemsOf(sources: Readonly<Record<string, SourceDefinition>>): string {
