@@ -54,6 +54,28 @@ test("a refund ends the same before its payment and after it", async () => {
   await environment.close();
 });
 `,
+  "recipes/customers.test.ts": `import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { defineConfig, stripe } from "millrace";
+import { deliver } from "millrace/testing";
+import { expect, test, vi } from "vitest";
+import handlers, { customers } from "./customers.ts";
+
+test("the object of a notification is fetched and written", async () => {
+  const server = createServer(({ url }, response) => response.end(JSON.stringify({ id: "cus_1", email: url })));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  vi.stubEnv("STRIPE_API_URL", "http://127.0.0.1:" + (server.address() as AddressInfo).port);
+  const config = defineConfig({ sources: { stripe: stripe() }, handlers, migrations: "./migrations" });
+  const notification = { related_object: { id: "cus_1", url: "/v1/customers/cus_1" } };
+  await deliver(config, "stripe", "v1.customer.updated", notification, {
+    directory: import.meta.dirname,
+    check: async ({ db }) =>
+      expect(await db.select().from(customers)).toMatchObject([{ id: "cus_1", email: "/v1/customers/cus_1" }]),
+  });
+  server.close();
+});
+`,
   "recipes-2/handlers.test.ts": `import { createTestEnvironment } from "millrace/testing";
 import { expect, test } from "vitest";
 import config from "./millrace.config.ts";

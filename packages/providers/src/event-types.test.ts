@@ -8,7 +8,9 @@ import type { PADDLE_TYPES } from "./types/paddle-types.ts";
 import type { STRIPE_TYPES } from "./types/stripe-types.ts";
 
 test("the types of Stripe and Paddle are those of their SDKs", () => {
-  expectTypeOf<(typeof STRIPE_TYPES)[number]>().toEqualTypeOf<Stripe.Event.Type>();
+  expectTypeOf<(typeof STRIPE_TYPES)[number]>().toEqualTypeOf<
+    Stripe.Event.Type | Stripe.V2.Core.EventNotification["type"]
+  >();
   expectTypeOf<(typeof PADDLE_TYPES)[number]>().toEqualTypeOf<IEventName>();
 });
 
@@ -45,7 +47,8 @@ test.each(PROVIDERS.filter(([, { types }]) => types !== undefined))(
 test.each(PROVIDERS.filter(([, { dataField }]) => dataField !== undefined))(
   "%s has its data where it says",
   (_name, provider) => {
-    for (const type of provider.sampleTypes) {
+    // A notification of Stripe's names an object instead.
+    for (const type of provider.sampleTypes.filter((one) => !one.startsWith("v1."))) {
       const payload: unknown = JSON.parse(provider.sample({ eventId: "evt_1", type, nowMs: 0 }));
       expect([type, payload]).toEqual([
         type,

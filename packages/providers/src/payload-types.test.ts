@@ -77,6 +77,24 @@ test("an event's payload and data have the type that the sender's package gives 
   });
 });
 
+test("a source may have events and notifications of one sender", () => {
+  const both = defineConfig({
+    sources: { pay: stripe<Stripe.Event | Stripe.V2.Core.EventNotification>() },
+  });
+  const onBoth = defineHandlers<typeof both>();
+  onBoth("pay", "v1.customer.updated", ({ payload }) => {
+    expectTypeOf(payload.related_object.url).toEqualTypeOf<string>();
+  });
+  onBoth("pay", "customer.updated", ({ data }) => {
+    expectTypeOf(data.object).toEqualTypeOf<Stripe.Customer>();
+  });
+  // @ts-expect-error misspelt
+  onBoth("pay", "v1.customer.updatd", nothing);
+  // @ts-expect-error on no list either
+  on("plain", "v1.customer.updatd", nothing);
+  on("plain", "v1.customer.updated", nothing);
+});
+
 test("a list of types, a wildcard, and several sources narrow to what they can be", () => {
   on("shop", ["order.placed", "user.created"], ({ payload }) => {
     expectTypeOf(payload.type).toEqualTypeOf<"order.placed" | "user.created">();

@@ -34,6 +34,23 @@ test("what Stripe's SDK signs is accepted, and its SDK accepts what we sign", ()
   ).toBe("evt_1");
 });
 
+test("a notification of Stripe's is one for its SDK, which fetches the object that it names", () => {
+  const type = "v1.customer.updated";
+  const ours = signedDelivery(stripe(), { secret: WHSEC, nowMs: NOW_MS, eventId: "evt_2", type });
+  const notification = client.parseEventNotification(
+    Buffer.from(ours.body).toString(),
+    ours.headers["stripe-signature"] ?? "",
+    WHSEC,
+    ...[300, undefined, NOW_MS],
+  );
+  if (notification.type !== type) throw new Error(notification.type);
+  const { id, related_object: related, fetchRelatedObject } = notification;
+  expect([id, related.url, typeof fetchRelatedObject]).toEqual([
+    ...["evt_2", `/v1/customers/${related.id}`, "function"],
+  ]);
+  expect(stripe().provider.identify(ours)).toMatchObject({ events: [{ eventId: "evt_2", type }] });
+});
+
 test("GitHub's SDK and ours accept each other's signatures", async () => {
   const secret = "a secret of some length";
   const signature = await octokitSign(secret, "{}");

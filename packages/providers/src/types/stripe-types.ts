@@ -1,102 +1,122 @@
 import { wordsOf } from "./words-of.ts";
 
-/** The event types of Stripe's Node SDK, which a test compares. */
-export const STRIPE_TYPES = wordsOf(`
-  account.application.authorized account.application.deauthorized account.external_account.created
-  account.external_account.deleted account.external_account.updated account.updated
-  application_fee.created application_fee.refund.updated application_fee.refunded
-  apps.install.created apps.install.deleted apps.install.updated
-  balance.available balance_settings.updated billing.alert.triggered
-  billing.credit_balance_transaction.created billing.credit_grant.created
-  billing.credit_grant.updated billing.meter.created billing.meter.deactivated
-  billing.meter.reactivated billing.meter.updated billing_portal.configuration.created
-  billing_portal.configuration.updated billing_portal.session.created
-  capability.updated cash_balance.funds_available charge.captured charge.dispute.closed
-  charge.dispute.created charge.dispute.funds_reinstated charge.dispute.funds_withdrawn
-  charge.dispute.updated charge.expired charge.failed charge.pending charge.refund.updated
-  charge.refunded charge.succeeded charge.updated checkout.session.async_payment_failed
-  checkout.session.async_payment_succeeded checkout.session.completed checkout.session.expired
-  climate.order.canceled climate.order.created climate.order.delayed climate.order.delivered
-  climate.order.product_substituted climate.product.created climate.product.pricing_updated
-  coupon.created coupon.deleted coupon.updated credit_note.created credit_note.updated
-  credit_note.voided customer.created customer.deleted customer.discount.created
-  customer.discount.deleted customer.discount.updated customer.source.created
-  customer.source.deleted customer.source.expiring customer.source.updated
-  customer.subscription.created customer.subscription.deleted customer.subscription.paused
-  customer.subscription.pending_update_applied customer.subscription.pending_update_expired
-  customer.subscription.resumed customer.subscription.trial_will_end customer.subscription.updated
-  customer.tax_id.created customer.tax_id.deleted customer.tax_id.updated customer.updated
+/** Types that Stripe sends as a whole event, and as a notification with `v1.` in front. */
+const BOTH = wordsOf(`
+  account.updated account.application.{authorized,deauthorized}
+  account.external_account.{created,deleted,updated} application_fee.{created,refunded}
+  application_fee.refund.updated balance.available balance_settings.updated billing.alert.triggered
+  billing.credit_balance_transaction.created billing.credit_grant.{created,updated}
+  billing.meter.{created,deactivated,reactivated,updated}
+  billing_portal.configuration.{created,updated} billing_portal.session.created capability.updated
+  cash_balance.funds_available charge.{captured,expired,failed,pending,refunded,succeeded,updated}
+  charge.dispute.{closed,created,funds_reinstated,funds_withdrawn,updated} charge.refund.updated
+  checkout.session.{async_payment_failed,async_payment_succeeded,completed,expired}
+  climate.order.{canceled,created,delayed,delivered,product_substituted}
+  climate.product.{created,pricing_updated} coupon.{created,deleted,updated}
+  credit_note.{created,updated,voided} customer.{created,deleted,updated}
+  customer.discount.{created,deleted,updated}
+  customer.subscription.{created,deleted,paused,pending_update_applied,pending_update_expired}
+  customer.subscription.{resumed,trial_will_end,updated} customer.tax_id.{created,deleted,updated}
   customer_cash_balance_transaction.created entitlements.active_entitlement_summary.updated
-  file.created financial_connections.account.account_numbers_updated
-  financial_connections.account.created financial_connections.account.deactivated
-  financial_connections.account.disconnected
-  financial_connections.account.expected_deactivation_date_updated
-  financial_connections.account.reactivated financial_connections.account.refreshed_balance
-  financial_connections.account.refreshed_ownership
-  financial_connections.account.refreshed_transactions
+  file.created
+  financial_connections.account.{account_numbers_updated,created,deactivated,disconnected}
+  financial_connections.account.{expected_deactivation_date_updated,reactivated,refreshed_balance}
+  financial_connections.account.{refreshed_ownership,refreshed_transactions}
   financial_connections.account.supported_payment_method_types_updated
-  financial_connections.account.upcoming_account_number_expiry
-  financial_connections.account.upcoming_deactivation
-  financial_connections.authorization.expected_deactivation_date_updated
-  financial_connections.authorization.upcoming_deactivation identity.verification_session.canceled
-  identity.verification_session.created identity.verification_session.processing
-  identity.verification_session.redacted identity.verification_session.requires_input
-  identity.verification_session.verified invoice.created invoice.deleted
-  invoice.finalization_failed invoice.finalized invoice.marked_uncollectible invoice.overdue
-  invoice.overpaid invoice.paid invoice.payment_action_required invoice.payment_attempt_required
-  invoice.payment_failed invoice.payment_succeeded invoice.sent invoice.upcoming invoice.updated
-  invoice.voided invoice.will_be_due invoice_payment.paid invoiceitem.created invoiceitem.deleted
-  issuing_authorization.created issuing_authorization.request issuing_authorization.updated
-  issuing_card.created issuing_card.updated issuing_cardholder.created issuing_cardholder.updated
-  issuing_dispute.closed issuing_dispute.created issuing_dispute.funds_reinstated
-  issuing_dispute.funds_rescinded issuing_dispute.submitted issuing_dispute.updated
-  issuing_personalization_design.activated issuing_personalization_design.deactivated
-  issuing_personalization_design.rejected issuing_personalization_design.updated
-  issuing_token.created issuing_token.updated issuing_transaction.created
-  issuing_transaction.purchase_details_receipt_updated issuing_transaction.updated
-  mandate.updated payment_intent.amount_capturable_updated payment_intent.canceled
-  payment_intent.created payment_intent.partially_funded payment_intent.payment_failed
-  payment_intent.processing payment_intent.requires_action payment_intent.succeeded
-  payment_link.created payment_link.updated payment_method.attached
-  payment_method.automatically_updated payment_method.detached payment_method.updated
-  payout.canceled payout.created payout.failed payout.paid payout.reconciliation_completed
-  payout.updated person.created person.deleted person.updated plan.created plan.deleted
-  plan.updated price.created price.deleted price.updated product.created product.deleted
-  product.updated promotion_code.created promotion_code.updated
-  quote.accepted quote.canceled quote.created quote.finalized radar.early_fraud_warning.created
-  radar.early_fraud_warning.updated refund.created refund.failed refund.updated
-  reporting.report_run.failed reporting.report_run.succeeded reporting.report_type.updated
-  reserve.hold.created reserve.hold.updated reserve.plan.created reserve.plan.disabled
-  reserve.plan.expired reserve.plan.updated reserve.release.created
-  review.closed review.opened setup_intent.canceled setup_intent.created
-  setup_intent.requires_action setup_intent.setup_failed setup_intent.succeeded
-  sigma.scheduled_query_run.created source.canceled source.chargeable source.failed
-  source.mandate_notification source.refund_attributes_required source.transaction.created
-  source.transaction.updated subscription_schedule.aborted subscription_schedule.canceled
-  subscription_schedule.completed subscription_schedule.created subscription_schedule.expiring
-  subscription_schedule.released subscription_schedule.updated tax.settings.updated
-  tax_rate.created tax_rate.updated terminal.reader.action_failed terminal.reader.action_succeeded
-  terminal.reader.action_updated test_helpers.test_clock.advancing test_helpers.test_clock.created
-  test_helpers.test_clock.deleted test_helpers.test_clock.internal_failure
-  test_helpers.test_clock.ready three_d_secure.authentication.canceled
-  three_d_secure.authentication.challenge_started three_d_secure.authentication.errored
-  three_d_secure.authentication.failed three_d_secure.authentication.requires_challenge
-  three_d_secure.authentication.requires_submission three_d_secure.authentication.succeeded
-  topup.canceled topup.created topup.failed topup.reversed topup.succeeded
-  transfer.created transfer.reversed transfer.updated treasury.credit_reversal.created
-  treasury.credit_reversal.posted treasury.debit_reversal.completed
-  treasury.debit_reversal.created treasury.debit_reversal.initial_credit_granted
-  treasury.financial_account.closed treasury.financial_account.created
-  treasury.financial_account.features_status_updated treasury.inbound_transfer.canceled
-  treasury.inbound_transfer.created treasury.inbound_transfer.failed
-  treasury.inbound_transfer.succeeded treasury.outbound_payment.canceled
-  treasury.outbound_payment.created treasury.outbound_payment.expected_arrival_date_updated
-  treasury.outbound_payment.failed treasury.outbound_payment.posted
-  treasury.outbound_payment.returned treasury.outbound_payment.tracking_details_updated
-  treasury.outbound_transfer.canceled treasury.outbound_transfer.created
-  treasury.outbound_transfer.expected_arrival_date_updated treasury.outbound_transfer.failed
-  treasury.outbound_transfer.posted treasury.outbound_transfer.returned
-  treasury.outbound_transfer.tracking_details_updated treasury.received_credit.created
-  treasury.received_credit.failed treasury.received_credit.succeeded
-  treasury.received_debit.created
+  financial_connections.account.{upcoming_account_number_expiry,upcoming_deactivation}
+  identity.verification_session.{canceled,created,processing,redacted,requires_input,verified}
+  invoice.{created,deleted,finalization_failed,finalized,marked_uncollectible,overdue,overpaid}
+  invoice.{paid,payment_action_required,payment_attempt_required,payment_failed,payment_succeeded}
+  invoice.{sent,upcoming,updated,voided,will_be_due} invoice_payment.paid
+  invoiceitem.{created,deleted} issuing_authorization.{created,request,updated}
+  issuing_card.{created,updated} issuing_cardholder.{created,updated}
+  issuing_dispute.{closed,created,funds_reinstated,funds_rescinded,submitted,updated}
+  issuing_personalization_design.{activated,deactivated,rejected,updated}
+  issuing_token.{created,updated}
+  issuing_transaction.{created,purchase_details_receipt_updated,updated} mandate.updated
+  payment_intent.{amount_capturable_updated,canceled,created,partially_funded,payment_failed}
+  payment_intent.{processing,requires_action,succeeded} payment_link.{created,updated}
+  payment_method.{attached,automatically_updated,detached,updated}
+  payout.{canceled,created,failed,paid,reconciliation_completed,updated}
+  person.{created,deleted,updated} plan.{created,deleted,updated} price.{created,deleted,updated}
+  product.{created,deleted,updated} promotion_code.{created,updated}
+  quote.{accepted,canceled,created,finalized} radar.early_fraud_warning.{created,updated}
+  refund.{created,failed,updated} review.{closed,opened}
+  setup_intent.{canceled,created,requires_action,setup_failed,succeeded}
+  sigma.scheduled_query_run.created source.{canceled,chargeable,failed,refund_attributes_required}
+  subscription_schedule.{aborted,canceled,completed,created,expiring,released,updated}
+  tax.settings.updated tax_rate.{created,updated}
+  terminal.reader.{action_failed,action_succeeded,action_updated}
+  test_helpers.test_clock.{advancing,created,deleted,internal_failure,ready}
+  topup.{canceled,created,failed,reversed,succeeded} transfer.{created,reversed,updated}
 `);
+
+const WHOLE = wordsOf(`
+  apps.install.{created,deleted,updated} customer.source.{created,deleted,expiring,updated}
+  financial_connections.authorization.{expected_deactivation_date_updated,upcoming_deactivation}
+  reporting.report_run.{failed,succeeded} reporting.report_type.updated
+  reserve.hold.{created,updated} reserve.plan.{created,disabled,expired,updated}
+  reserve.release.created source.mandate_notification source.transaction.{created,updated}
+  three_d_secure.authentication.{canceled,challenge_started,errored,failed,requires_challenge}
+  three_d_secure.authentication.{requires_submission,succeeded}
+  treasury.credit_reversal.{created,posted}
+  treasury.debit_reversal.{completed,created,initial_credit_granted}
+  treasury.financial_account.{closed,created,features_status_updated}
+  treasury.inbound_transfer.{canceled,created,failed,succeeded}
+  treasury.outbound_payment.{canceled,created,expected_arrival_date_updated,failed,posted,returned}
+  treasury.outbound_payment.tracking_details_updated
+  treasury.outbound_transfer.{canceled,created,expected_arrival_date_updated,failed,posted}
+  treasury.outbound_transfer.{returned,tracking_details_updated}
+  treasury.received_credit.{created,failed,succeeded} treasury.received_debit.created
+`);
+
+/** Of notifications (thin events), which name an object for you to fetch. */
+const NOTIFICATIONS = wordsOf(`
+  v1.billing.meter.{error_report_triggered,no_meter_found} v1.customer.discount.source_changed
+  v1.customer.subscription.{active,cancel_at_changed,default_payment_method_changed,incomplete}
+  v1.customer.subscription.{incomplete_expired,item_added,item_price_changed,item_quantity_changed}
+  v1.customer.subscription.{item_removed,item_tax_rates_changed,past_due,trialing,unpaid}
+  v1.entitlements.active_entitlement_summary.{entitlement_added,entitlement_removed}
+  v1.financial_connections.account.{balance_refresh_failed,balance_refresh_succeeded}
+  v1.financial_connections.account.inferred_balances_refresh_failed
+  v1.financial_connections.account.{inferred_balances_refresh_succeeded,ownership_refresh_failed}
+  v1.financial_connections.account.{ownership_refresh_succeeded,risk_intelligence_refresh_failed}
+  v1.financial_connections.account.risk_intelligence_refresh_succeeded
+  v1.financial_connections.account.{transactions_refresh_failed,transactions_refresh_succeeded}
+  v1.invoice.{discount_added,discount_removed,line_item_added,line_item_pricing_changed}
+  v1.invoice.{line_item_quantity_changed,line_item_removed} v1.invoice_payment.{canceled,open}
+  v1.invoiceitem.{amount_changed,discount_added,discount_removed}
+  v1.price.{activated,deactivated,lookup_key_changed,tax_behavior_changed}
+  v1.product.{activated,deactivated,default_price_changed,tax_code_changed}
+  v1.promotion_code.fully_redeemed
+  v1.subscription_schedule.{phase_added,phase_default_tax_rates_changed,phase_end_date_changed}
+  v1.subscription_schedule.{phase_removed,phase_trial_end_changed}
+  v2.commerce.product_catalog.imports.{failed,processing,succeeded,succeeded_with_errors}
+  v2.core.account.{closed,created,updated}
+  v2.core.account[configuration.customer].{capability_status_updated,updated}
+  v2.core.account[configuration.merchant].{capability_status_updated,updated}
+  v2.core.account[configuration.recipient].{capability_status_updated,updated}
+  v2.core.account[defaults].updated v2.core.account[future_requirements].updated
+  v2.core.account[identity].updated v2.core.account[requirements].updated
+  v2.core.account_link.returned v2.core.account_person.{created,deleted,updated}
+  v2.core.event_destination.ping v2.money_management.adjustment.created
+  v2.money_management.financial_account.{created,updated}
+  v2.money_management.financial_address.{activated,failed}
+  v2.money_management.inbound_transfer.{available,bank_debit_failed,bank_debit_processing}
+  v2.money_management.inbound_transfer.{bank_debit_queued,bank_debit_returned,bank_debit_succeeded}
+  v2.money_management.outbound_payment.{canceled,created,failed,posted,returned,under_review}
+  v2.money_management.outbound_payment.updated
+  v2.money_management.payout_intent.{canceled,created,pending,posted,processing,requires_action}
+  v2.money_management.payout_intent.updated v2.money_management.payout_method.{created,updated}
+  v2.money_management.received_credit.{available,failed,returned,succeeded}
+  v2.money_management.recipient_verification.{created,updated}
+  v2.money_management.transaction.{created,updated}
+`);
+
+/** The types of events and of event notifications of Stripe's Node SDK, which a test compares. */
+export const STRIPE_TYPES = [
+  ...WHOLE,
+  ...BOTH,
+  ...BOTH.map((type) => `v1.${type}` as const),
+  ...NOTIFICATIONS,
+].toSorted();

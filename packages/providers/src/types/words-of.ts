@@ -7,7 +7,15 @@ type Split<
 /** The words of a text: they stay literals, so that a misspelled one does not compile. */
 type Word<Text extends string> = Exclude<Split<Extract<Split<Text, "\n">, string>, " ">, "">;
 
-/** Lists the words of a text, in its order. */
-export function wordsOf<const Text extends string>(text: Text): readonly Word<Text>[] {
-  return text.split(/\s+/).filter(Boolean) as unknown as readonly Word<Text>[];
+type Expanded<One> = One extends `${infer Head}{${infer Ends}}`
+  ? `${Head}${Extract<Split<Ends, ",">, string>}`
+  : One;
+
+/** Lists the words of a text, sorted: `coupon.{created,deleted}` is two. */
+export function wordsOf<const Text extends string>(text: Text): readonly Expanded<Word<Text>>[] {
+  const words = text.split(/\s+/).flatMap((word) => {
+    const [, head = "", ends = ""] = /^(.*)\{(.*)\}$/.exec(word) ?? [];
+    return head === "" ? word : ends.split(",").map((end) => head + end);
+  });
+  return words.filter(Boolean).toSorted() as unknown as readonly Expanded<Word<Text>>[];
 }
