@@ -154,9 +154,8 @@ function createProvider<DataField extends string>(
 ): Provider<DataField> {
   const { name, verify, id, type, answer, challenge, sampleHeaders, sign } = parts;
   const { idIsSigned = false, secretPrefix = "" } = parts;
-  const whole = typeof verify === "function" ? functionScheme(verify, sign) : schemeOf(verify);
+  const whole = typeof verify === "function" ? functionScheme(verify, sign) : firstPresent(verify);
   const scheme = parts.secretHasKey ? behindKey(whole) : whole;
-  const samples = createSamples(parts);
   if (idIsSigned && !scheme.coversBody) {
     throw new MillraceError(
       "invalid_config",
@@ -165,7 +164,7 @@ function createProvider<DataField extends string>(
   }
   return {
     bodyBytesMax: BODY_BYTES_MAX,
-    keptHeaders: ["content-type", ...headersOf(id), ...headersOf(type)],
+    keptHeaders: ["content-type", ...[id, type].flatMap(headersOf)],
     ...parts,
     methods: challenge === undefined ? ["POST"] : [...new Set(["POST", challenge.method])],
     idIsSigned,
@@ -179,8 +178,7 @@ function createProvider<DataField extends string>(
       const secret = scheme.generateSecret();
       return secret.startsWith(secretPrefix) ? secret : `${secretPrefix}${secret}`;
     },
-    sampleTypes: samples.sampleTypes,
-    sample: (request) => samples.sample(request),
+    ...createSamples(parts),
     sign: (request) => ({
       "content-type": "application/json",
       ...locatedHeaders(id, request.eventId),
@@ -189,10 +187,6 @@ function createProvider<DataField extends string>(
       ...scheme.sign(request),
     }),
   };
-}
-
-function schemeOf(verify: Scheme | readonly [Scheme, ...Scheme[]]): Scheme {
-  return "createVerifier" in verify ? verify : firstPresent(verify);
 }
 
 function headersOf(location: Location | undefined): readonly string[] {

@@ -44,12 +44,16 @@ function createReader(delivery: Delivery): DeliveryReader {
     },
     form: (name) => textOf(readForm(delivery.body)?.find(([field]) => field === name)?.[1]),
     query(name) {
-      const at = delivery.url.indexOf("?");
-      const values = new URLSearchParams(at === -1 ? "" : delivery.url.slice(at + 1)).getAll(name);
+      const values = new URLSearchParams(queryOf(delivery.url)).getAll(name);
       return values.length === 1 ? textOf(values[0]) : "missing";
     },
   };
   return reader;
+}
+
+/** The query of a URL from its "?" on; empty where there is none. */
+export function queryOf(url: string): string {
+  return url.includes("?") ? url.slice(url.indexOf("?")) : "";
 }
 
 function parse(body: Uint8Array): { readonly value: unknown } | undefined {

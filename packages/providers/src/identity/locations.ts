@@ -121,9 +121,7 @@ export function joined(separator: string, ...locators: readonly Locator[]): Loca
 }
 
 function locatePlace({ kind, name }: Place): Locator {
-  if (kind === "header") return (reader) => reader.header(name);
-  if (kind === "form") return (reader) => reader.form(name);
-  if (kind === "query") return (reader) => reader.query(name);
+  if (kind !== "json") return (reader) => reader[kind](name);
   const path = name.split(".");
   return (reader) => reader.json(path);
 }
@@ -153,12 +151,9 @@ export function digest(...texts: readonly string[]): Locator {
 }
 
 function readBytes(text: string): (reader: DeliveryReader) => Uint8Array | Exclude<Found, object> {
-  if (text === "json:") return (reader) => reader.jsonBytes([]);
   const place = parsePlace(text);
-  if (place?.kind === "json") {
-    const path = place.name.split(".");
-    return (reader) => reader.jsonBytes(path);
-  }
+  const path = place?.kind === "json" ? place.name.split(".") : [];
+  if (path.length > 0 || text === "json:") return (reader) => reader.jsonBytes(path);
   const find = locate(text);
   return (reader) => {
     const found = find(reader);

@@ -1,3 +1,4 @@
+import type { Provider, SampleRequest } from "@millrace/core";
 import { textToHeader } from "../identity/delivery-reader.ts";
 import {
   parseTemplate,
@@ -6,17 +7,17 @@ import {
   type Location,
   type Place,
 } from "../identity/locations.ts";
-import type { SampleRequest } from "@millrace/core";
+import type { IdentityParts } from "../identity/identify.ts";
 import { defineSamples, type Samples } from "./define-samples.ts";
 
-interface Parts {
-  readonly id: Location;
-  readonly type?: Location;
-  readonly each?: unknown;
-  readonly body?: string;
-  readonly dataField?: string;
+interface Parts extends IdentityParts, Pick<Provider, "dataField"> {
   readonly samples?: Readonly<Record<string, unknown>>;
 }
+
+type Fields = Record<string, unknown>;
+
+/** Without a prototype: a path from a config may hold any name, "__proto__" among them. */
+const newFields = (): Fields => Object.create(null);
 
 /** The provider's samples, or plain bodies with id and type in their locations. */
 export function createSamples({ id, type, each, body, dataField, samples }: Parts): Samples {
@@ -24,22 +25,22 @@ export function createSamples({ id, type, each, body, dataField, samples }: Part
   const isForm = [...placesOf(id), ...placesOf(type)].some(({ kind }) => kind === "form");
   const writeForm = (json: string) => new URLSearchParams(JSON.parse(json)).toString();
   if (samples !== undefined) return defineSamples(samples, isForm ? writeForm : undefined);
-  const sample = (request: SampleRequest): unknown => {
-    const fields: Record<string, unknown> = { created_at: new Date(request.nowMs).toISOString() };
-    if (dataField !== undefined) fields[dataField] = {};
+  const sample = (request: SampleRequest): Fields | Fields[] => {
+    const fields = newFields();
+    fields["created_at"] = new Date(request.nowMs).toISOString();
+    if (dataField !== undefined) fields[dataField] = newFields();
     for (const [place, text] of idsAt(id, request.eventId)) put(fields, place, text);
     for (const [place, text] of textsAt(type, request.type)) put(fields, place, text);
     return typeof each === "string" ? listAt(each, fields) : fields;
   };
-  const write = (value: unknown): string => {
+  const write = (value: Fields | Fields[]): string => {
     const [place] = placesOf(inner);
     const text = JSON.stringify(value);
     if (isForm) return writeForm(text);
     if (place === undefined) return text;
     if (place.kind === "form") return new URLSearchParams({ [place.name]: text }).toString();
-    const outer = value as object;
-    put(outer, place, Buffer.from(text).toString("base64"));
-    return JSON.stringify(outer);
+    if (!Array.isArray(value)) put(value, place, Buffer.from(text).toString("base64"));
+    return JSON.stringify(value);
   };
   return { sampleTypes: ["sample.created"], sample: (request) => write(sample(request)) };
 }
@@ -75,34 +76,23 @@ function textsAt(
   });
 }
 
-function listAt(location: string, item: object): unknown {
+function listAt(location: string, item: Fields): Fields | Fields[] {
   const path = location.replace(/^json:/, "");
   if (path === "") return [item];
-  const body = {};
+  const body = newFields();
   put(body, { kind: "json", name: path }, [item]);
   return body;
 }
 
-function put(object: object, { kind, name: path }: Place, value: unknown): void {
+function put(fields: Fields, { kind, name: path }: Place, value: unknown): void {
   if (kind === "header" || kind === "query") return;
   const names = kind === "form" ? [path] : path.split(".");
   const last = names.pop() ?? path;
-  let at = object;
+  let at = fields;
   for (const name of names) {
-    const there: unknown = Object.hasOwn(at, name) ? Reflect.get(at, name) : undefined;
-    const next = typeof there === "object" && there !== null ? there : {};
-    define(at, name, next);
-    at = next;
+    const there = at[name];
+    const next = typeof there === "object" && there !== null ? (there as Fields) : newFields();
+    at = at[name] = next;
   }
-  define(at, last, value);
-}
-
-// A path from a config may hold any name, "__proto__" among them.
-function define(object: object, name: string, value: unknown): void {
-  Object.defineProperty(object, name, {
-    value,
-    enumerable: true,
-    configurable: true,
-    writable: true,
-  });
+  at[last] = value;
 }

@@ -11,7 +11,7 @@ import sendgridSamples from "../samples/sendgrid.json" with { type: "json" };
 import slackSamples from "../samples/slack.json" with { type: "json" };
 import twilioSamples from "../samples/twilio.json" with { type: "json" };
 import zoomSamples from "../samples/zoom.json" with { type: "json" };
-import { signature } from "../signature/signature.ts";
+import { type Scheme, signature } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 import { signedUrl, urlFormMessage } from "../signature/signed-url.ts";
 
@@ -32,18 +32,16 @@ const urlWithoutQuery = signedUrl.regex(
   "must have no query: that is taken from each delivery",
 );
 
+function formSignature(header: string, url: string): Scheme {
+  return signature({ header, algorithm: "sha1", encoding: "base64", message: urlFormMessage, url });
+}
+
 /**
  * Events of Mailchimp Transactional (Mandrill), in lists within a form, without an id. A new URL is
  * asked for by HEAD.
  */
 export const mandrill = defineProviderAt("mandrill", urlWithoutQuery, ({ url }) => ({
-  verify: signature({
-    header: "x-mandrill-signature",
-    algorithm: "sha1",
-    encoding: "base64",
-    message: urlFormMessage,
-    url,
-  }),
+  verify: formSignature("x-mandrill-signature", url),
   body: "form:mandrill_events",
   each: "json:",
   id: digest("json:"),
@@ -143,11 +141,7 @@ export const telegram = defineProvider({
  */
 export const twilio = defineProviderAt("twilio", urlWithoutQuery, ({ url }) => ({
   idPrefix: "uuid",
-  verify: signature({
-    ...{ header: "x-twilio-signature", algorithm: "sha1", encoding: "base64" },
-    message: urlFormMessage,
-    url,
-  }),
+  verify: formSignature("x-twilio-signature", url),
   id: ["header:i-twilio-idempotency-token", digest()],
   type: [
     "form:EventType",

@@ -39,7 +39,7 @@ export const adyen = defineProvider({
   answer: { status: 200, body: "[accepted]" },
 });
 
-const ADYEN_HMAC = hmacAlgorithm({ hash: "sha256", encoding: "base64", keys: keysIn("hex") });
+const ADYEN_HMAC = hmacAlgorithm("sha256", "base64", keysIn("hex"));
 
 function signedItems(request: Delivery, secret: string): boolean {
   const key = ADYEN_HMAC.prepare(secret);

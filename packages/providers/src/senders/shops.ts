@@ -13,6 +13,9 @@ import samples from "../samples/shopify.json" with { type: "json" };
 import { signature } from "../signature/signature.ts";
 import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
 
+const OLDER = signature({ header: "x-shopify-hmac-sha256", encoding: "base64" });
+const NEWER = signature({ header: "shopify-hmac-sha256", encoding: "base64" });
+
 /**
  * Events of Shopify. One action at a shop fires several topics with one event id, so the identity
  * is shop, topic and event id, joined with `|`; they stand in headers that the signature does not
@@ -22,10 +25,7 @@ import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
 export const shopify = defineProvider({
   name: "shopify",
   idPrefix: "uuid",
-  verify: [
-    signature({ header: "x-shopify-hmac-sha256", encoding: "base64" }),
-    signature({ header: "shopify-hmac-sha256", encoding: "base64" }),
-  ],
+  verify: [OLDER, NEWER],
   id: joined("|", named("shop-domain"), topicOf, locate([named("event-id"), named("webhook-id")])),
   type: topicOf,
   repeatsDays: 1,
@@ -46,10 +46,8 @@ export const shopify = defineProvider({
   }),
 });
 
-function isNewer({ headers }: DeliveryHead): boolean {
-  return (
-    headers["x-shopify-hmac-sha256"] === undefined && headers["shopify-hmac-sha256"] !== undefined
-  );
+function isNewer(head: DeliveryHead): boolean {
+  return !OLDER.isPresent(head) && NEWER.isPresent(head);
 }
 
 function named(name: string): Locator {

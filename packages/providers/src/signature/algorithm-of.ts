@@ -11,7 +11,7 @@ export function algorithmOf(options: ParsedSignature): SignatureAlgorithm {
   if (algorithm === "token") return tokenAlgorithm(encoding);
   if (algorithm === "standard") return standardAlgorithm(keys);
   if (isPublicKeyName(algorithm)) return publicKeyAlgorithm(algorithm, encoding);
-  return hmacAlgorithm({ hash: algorithm, encoding: encoding ?? "hex", keys });
+  return hmacAlgorithm(algorithm, encoding ?? "hex", keys);
 }
 
 /** A secret for development, in the form that a sender's own would have. */
@@ -29,7 +29,7 @@ const ED25519_BYTES = 64;
 
 /** Standard Webhooks: `v1` is an HMAC, and `v1a` Ed25519, for secrets that are a public key. */
 function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm {
-  const shared = hmacAlgorithm({ hash: "sha256", encoding: "base64", keys });
+  const shared = hmacAlgorithm("sha256", "base64", keys);
   const pair = publicKeyAlgorithm("ed25519", "base64");
   return {
     secretForm: shared.secretForm,

@@ -77,7 +77,7 @@ export function jwt(options: JwtOptions): Scheme {
 
   const verifyWithin = (toleranceMs: number): VerifyFunction => {
     return async (request, secret) => {
-      const key = fetched ?? (() => readKey(kind, secret) ?? Buffer.of());
+      const key = fetched ?? keyOf(kind, secret);
       const { payload } = await jwtVerify(tokenIn(request), key, {
         algorithms: [data.algorithm],
         ...(data.audience !== undefined && { audience: data.audience }),
@@ -107,9 +107,8 @@ export function jwt(options: JwtOptions): Scheme {
     generateSecret: () => randomSecret({ algorithm: kind, key: "utf8" }),
     createVerifier(secrets, { toleranceMs = TOLERANCE_MS, ...rest } = {}) {
       const live = keys === undefined ? secrets : ["fetched keys"];
-      if (keys === undefined) {
-        prepareSecrets(live, { secretForm: formOf(kind), prepare: (one) => readKey(kind, one) });
-      }
+      const form = isPublicKeyName(kind) ? publicKeyAlgorithm(kind) : sharedKey;
+      if (keys === undefined) prepareSecrets<unknown>(secrets, form);
       const precheck = (head: DeliveryHead) => {
         if (tokenIn(head) === "") return badSignature("header_missing", `${header} is missing`);
         const isToken = /^[\w-]+\.[\w-]+\.[\w-]*$/.test(tokenIn(head));
@@ -149,19 +148,19 @@ function staleOr(error: unknown): never {
 const KINDS = { HS256: "sha256", RS256: "rsa", ES256: "p256", EdDSA: "ed25519" } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS];
 
+function keyOf(kind: Kind, secret: string): () => KeyObject | Uint8Array {
+  const key = isPublicKeyName(kind) ? publicKeyOf(kind, secret) : undefined;
+  return () => key ?? Buffer.from(secret);
+}
+
 const utf8 = keysIn("utf8");
 
-function formOf(kind: Kind): string {
-  return isPublicKeyName(kind)
-    ? publicKeyAlgorithm(kind).secretForm
-    : `${utf8.form}, and no public key`;
-}
-
-/** A shared secret is no public key: everyone has that, and could sign with it. */
-function readKey(kind: Kind, secret: string): KeyObject | Uint8Array | undefined {
-  if (isPublicKeyName(kind)) return publicKeyOf(kind, secret);
-  return secret.includes("PUBLIC KEY-----") ? undefined : utf8.read(secret)[0];
-}
+/** Text that is no public key: everyone has that, and could sign with it. */
+const sharedKey = {
+  secretForm: `${utf8.form}, and no public key`,
+  prepare: (secret: string) =>
+    (utf8.read(secret).length > 0 && !secret.includes("PUBLIC KEY-----")) || undefined,
+};
 
 function sha256(body: Uint8Array, encoding: (typeof ENCODINGS)[number]): string {
   return createHash("sha256").update(body).digest(encoding);

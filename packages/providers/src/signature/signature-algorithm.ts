@@ -47,17 +47,15 @@ export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8
   return bytes.toString(encoding) === text ? bytes : undefined;
 }
 
-export type HmacHash = "sha1" | "sha256" | "sha512";
-
-const DIGEST_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
+const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 } as const;
+type HmacHash = keyof typeof DIGEST_BYTES;
 
 /** HMAC (RFC 2104). Of the keys that a secret may stand for each verifies, the first signs. */
-export function hmacAlgorithm(options: {
-  hash: HmacHash;
-  encoding: SignatureEncoding;
-  keys: KeyReader;
-}): SignatureAlgorithm {
-  const { hash, encoding, keys: reader } = options;
+export function hmacAlgorithm(
+  hash: HmacHash,
+  encoding: SignatureEncoding,
+  reader: KeyReader,
+): SignatureAlgorithm {
   const bytes = DIGEST_BYTES[hash];
 
   return {

@@ -117,7 +117,10 @@ export function signature(options: SignatureOptions): Scheme {
           }
           const handshake = respond?.(delivery, (text) => proveWith(match.key, text));
           if (handshake !== undefined) return handshake;
-          return isBody(match.signed, delivery) ? { ok: true } : { ok: true, signed: match.signed };
+          // Of a body that was signed alone, its own hash is the digest.
+          const { signed } = match;
+          const isBody = signed.length === 1 && signed[0] === delivery.body;
+          return isBody ? { ok: true } : { ok: true, signed };
         },
 
         precheck(head, readMs) {
@@ -176,17 +179,11 @@ function firstMatch(
   return undefined;
 }
 
-/** True when the body alone was signed: its hash is the message's digest then. */
-function isBody(message: Message, { body }: Delivery): boolean {
-  return message.length === 1 && message[0] === body;
-}
-
 /** Several ways that one sender signs: the first whose header is there counts, and it signs so. */
-export function firstPresent(schemes: readonly [Scheme, ...Scheme[]]): Scheme {
-  const [first, ...others] = schemes;
-  if (others.length === 0) return first;
+export function firstPresent(schemes: Scheme | readonly [Scheme, ...Scheme[]]): Scheme {
+  if ("createVerifier" in schemes) return schemes;
   return {
-    ...first,
+    ...schemes[0],
     coversBody: schemes.every(({ coversBody }) => coversBody),
     isPresent: (head) => schemes.some((scheme) => scheme.isPresent(head)),
     createVerifier(secrets, options) {

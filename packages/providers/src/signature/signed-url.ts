@@ -1,6 +1,7 @@
 import { readForm, type FormField } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
+import { queryOf } from "../identity/delivery-reader.ts";
 import type { Message, MessageMaker } from "./signature-algorithm.ts";
 
 /** Options of a sender that signs the URL that it calls. */
@@ -22,15 +23,12 @@ export const signedUrl = z
   )
   .refine((url) => URL.canParse(url), "must be a URL");
 
-const DEFAULT_PORTS = { http: ":80", https: ":443" } as const;
-
 function urlsOfDelivery(base: string, requestUrl: string): readonly string[] {
-  const query = requestUrl.indexOf("?");
-  const url = query === -1 ? base : base + requestUrl.slice(query);
+  const url = base + queryOf(requestUrl);
   const parts = /^(https?)(:\/\/[^/?#:[\]]+)(:\d+)?([/?#].*)?$/.exec(url);
   if (parts === null) return [url];
   const [, scheme, host, port = "", rest = ""] = parts;
-  const defaultPort = scheme === "https" ? DEFAULT_PORTS.https : DEFAULT_PORTS.http;
+  const defaultPort = scheme === "https" ? ":443" : ":80";
   if (port !== "" && port !== defaultPort) return [url];
   return [`${scheme}${host}${rest}`, `${scheme}${host}${defaultPort}${rest}`];
 }
@@ -54,8 +52,8 @@ export const urlFormMessage: MessageMaker = ({ url, body }, base) => {
 };
 
 function signedFields(url: string, body: Uint8Array): readonly string[] | undefined {
-  const announced = bodyHashIn(url);
-  if (announced === undefined) {
+  const announced = new URLSearchParams(queryOf(url)).get("bodySHA256");
+  if (announced === null) {
     const fields = readForm(body);
     return fields && sortedFields(fields);
   }
@@ -72,10 +70,4 @@ function sortedFields(fields: readonly FormField[]): string[] {
   return [...values]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, set]) => [...set].toSorted().map((value) => name + value));
-}
-
-function bodyHashIn(url: string): string | undefined {
-  const at = url.indexOf("?");
-  if (at === -1) return undefined;
-  return new URLSearchParams(url.slice(at + 1)).get("bodySHA256") ?? undefined;
 }

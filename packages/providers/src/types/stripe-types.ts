@@ -51,6 +51,8 @@ const BOTH = wordsOf(`
   topup.{canceled,created,failed,reversed,succeeded} transfer.{created,reversed,updated}
 `);
 
+const NOTIFIED = BOTH.map((type) => `v1.${type}` as const);
+
 const WHOLE = wordsOf(`
   apps.install.{created,deleted,updated} customer.source.{created,deleted,expiring,updated}
   financial_connections.authorization.{expected_deactivation_date_updated,upcoming_deactivation}
@@ -114,9 +116,4 @@ const NOTIFICATIONS = wordsOf(`
 `);
 
 /** The types of events and of event notifications of Stripe's Node SDK, which a test compares. */
-export const STRIPE_TYPES = [
-  ...WHOLE,
-  ...BOTH,
-  ...BOTH.map((type) => `v1.${type}` as const),
-  ...NOTIFICATIONS,
-].toSorted();
+export const STRIPE_TYPES = [...WHOLE, ...BOTH, ...NOTIFIED, ...NOTIFICATIONS].toSorted();
