@@ -1,23 +1,35 @@
 import {
   isInternal,
   MillraceError,
+  nearest,
   secretVariable,
   type Config,
   type Source,
-  withUrl,
 } from "@millrace/core";
 import { resolveSecrets } from "@millrace/service";
 import { readDevelopmentSecrets } from "./data-folder.ts";
+import { printable } from "./terminal-text.ts";
 
 /** @throws `unknown_source` for a source that has no URL, or is not in the config. */
 export function findSource(config: Config, name: string, action: string): Source {
-  const configured = Object.hasOwn(config.sources, name) ? config.sources[name] : undefined;
-  if (configured !== undefined && !isInternal(configured)) return configured;
-  const why =
-    configured === undefined ? "" : "it is an internal source, whose events handlers emit; ";
+  const source = requireSource(config, name, action);
+  if (!isInternal(source)) return source;
   throw new MillraceError(
     "unknown_source",
-    `Cannot ${action} "${name}": ${why}the config has ${Object.keys(withUrl(config.sources)).join(", ")}`,
+    `Cannot ${action} "${name}": it is an internal source, whose events handlers emit`,
+  );
+}
+
+/** @throws `unknown_source` for a name that the config does not have, with the one that is meant */
+export function requireSource({ sources }: Config, name: string, action: string): Source {
+  const source = Object.hasOwn(sources, name) ? sources[name] : undefined;
+  if (source !== undefined) return source;
+  const names = Object.keys(sources);
+  const meant = nearest(name, names);
+  const hint = meant === undefined ? `It has ${names.join(", ")}` : `Did you mean "${meant}"?`;
+  throw new MillraceError(
+    "unknown_source",
+    `Cannot ${action} "${printable(name)}": the config has no such source. ${hint}`,
   );
 }
 

@@ -6,7 +6,6 @@ import {
   type Config,
   type EventLookup,
   stringifyJson,
-  nearest,
 } from "@millrace/core";
 import type { EventFilter, EventRecord, Ledger } from "@millrace/ledger";
 import { listQueued, showEvent, withWholeError, type ShowDeps } from "@millrace/operations";
@@ -23,6 +22,7 @@ import {
   choice,
   wholeNumber,
 } from "../parse-option.ts";
+import { requireSource } from "../find-source.ts";
 import { findStores, withLedger, withQueues } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -152,7 +152,8 @@ async function list(
   });
   const waiting = formatQueued(queued, new Date());
   if (rows.length === 0 && waiting === "" && !json && filter.source !== undefined) {
-    await requireSource(context, filter.source);
+    const config = await findConfig(context);
+    if (config !== undefined) requireSource(config, filter.source, "list events of");
   }
   if (json) return;
   const { order: _which, ...narrowed } = filter;
@@ -183,23 +184,10 @@ async function readQueued(
   }
 }
 
-/** The project's config. Events are shown without it too. */
+/** The project's config. Without one any source can be right. */
 async function findConfig(context: CliContext): Promise<Config | undefined> {
   const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
   return loaded?.config;
-}
-
-/** Refuses a name that the config does not have; without a config any name can be right. */
-async function requireSource(context: CliContext, name: string): Promise<void> {
-  const config = await findConfig(context);
-  if (config === undefined || Object.hasOwn(config.sources, name)) return;
-  const names = Object.keys(config.sources);
-  const meant = nearest(name, names);
-  const hint = meant === undefined ? `It has ${names.join(", ")}` : `Did you mean "${meant}"?`;
-  throw new MillraceError(
-    "unknown_source",
-    `Cannot list events of "${printable(name)}": there are none, and the config has no such source. ${hint}`,
-  );
 }
 
 async function show(

@@ -2,6 +2,7 @@ import { type Config, MillraceError } from "@millrace/core";
 import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
+import { requireSource } from "../find-source.ts";
 import { reasonText } from "../parse-option.ts";
 import { withOperator } from "../stores.ts";
 
@@ -74,13 +75,7 @@ function chooseSources(
   { provider, all }: PauseOptions,
 ): readonly string[] {
   const known = Object.keys(config.sources);
-  const stranger = names.find((name) => !Object.hasOwn(config.sources, name));
-  if (stranger !== undefined) {
-    throw new MillraceError(
-      "unknown_source",
-      `Cannot find "${stranger}": the config has ${known.join(", ")}`,
-    );
-  }
+  for (const name of names) requireSource(config, name, "find");
   if (all === true) return known;
   const ofProvider = known.filter((name) => config.sources[name]?.provider.name === provider);
   if (provider !== undefined && ofProvider.length === 0) {
