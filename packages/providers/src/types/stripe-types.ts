@@ -116,4 +116,4 @@ const NOTIFICATIONS = wordsOf(`
 `);
 
 /** The types of events and of event notifications of Stripe's Node SDK, which a test compares. */
-export const STRIPE_TYPES = [...WHOLE, ...BOTH, ...NOTIFIED, ...NOTIFICATIONS].toSorted();
+export const STRIPE_TYPES = [...WHOLE, ...BOTH, ...NOTIFIED, ...NOTIFICATIONS];

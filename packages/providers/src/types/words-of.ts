@@ -11,11 +11,11 @@ type Expanded<One> = One extends `${infer Head}{${infer Ends}}`
   ? `${Head}${Extract<Split<Ends, ",">, string>}`
   : One;
 
-/** Lists the words of a text, sorted: `coupon.{created,deleted}` is two. */
+/** Lists the words of a text, in its order: `coupon.{created,deleted}` is two. */
 export function wordsOf<const Text extends string>(text: Text): readonly Expanded<Word<Text>>[] {
   const words = text.split(/\s+/).flatMap((word) => {
     const [, head = "", ends = ""] = /^(.*)\{(.*)\}$/.exec(word) ?? [];
     return head === "" ? word : ends.split(",").map((end) => head + end);
   });
-  return words.filter(Boolean).toSorted() as unknown as readonly Expanded<Word<Text>>[];
+  return words.filter(Boolean) as unknown as readonly Expanded<Word<Text>>[];
 }
