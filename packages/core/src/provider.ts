@@ -89,7 +89,7 @@ export interface Verifier {
 }
 
 export interface VerifierOptions {
-  readonly toleranceMs?: number;
+  readonly toleranceMs?: number | undefined;
   /** Instead of the provider's `signedUrl`. */
   readonly url?: string;
   /** Instead of the provider's encoding of secrets: `millrace verify` tries the others. */

@@ -97,18 +97,16 @@ function prepareSource(
     throw new MillraceError("missing_secret", "it has an empty secret");
   }
   const { accepted, duplicate } = provider.answers ?? {};
-  const verifier = provider.createVerifier(
-    secrets,
-    options.toleranceMs === undefined ? {} : { toleranceMs: options.toleranceMs },
-  );
+  const { ack, redelivery, toleranceMs } = options;
+  const verifier = provider.createVerifier(secrets, { toleranceMs });
   return {
     provider,
     methods: provider.methods,
     verifier,
     verifications: new Verifications(verifier),
     inflates: provider.inflate !== undefined,
-    ack: options.ack,
-    redelivery: options.redelivery,
+    ack,
+    redelivery,
     accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),
     duplicate: duplicate ? providerAnswer("duplicate", duplicate) : ownAnswer("duplicate"),
   };

@@ -207,14 +207,13 @@ async function show(
   }
   const found = await ask(context, (deps) => showEvent(deps, lookup));
   if (found === undefined) throw notFound(lookup);
-  const config = await findConfig(context);
-  const isOnly = config?.sources[source]?.provider.authenticatedOnly === true;
-  const about = { authenticated_only: isOnly };
-  const note = isOnly ? " (authenticated only, not verified)" : "";
+  const provider = (await findConfig(context))?.sources[source]?.provider;
+  const about = { authenticated_only: provider?.authenticatedOnly === true };
+  const note = about.authenticated_only ? " (authenticated only, not verified)" : "";
   if (found.stage === "queued") {
-    const job = found.job.state;
-    const queued = { stage: found.stage, source, event_id: eventId, job, ...about };
-    const line = `${source}${note} ${printable(eventId)} waits on its queue (${job})`;
+    const { stage, job } = found;
+    const queued = { stage, source, event_id: eventId, job: job.state, ...about };
+    const line = `${source}${note} ${printable(eventId)} waits on its queue (${job.state})`;
     context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
     return;
   }

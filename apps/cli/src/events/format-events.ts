@@ -88,16 +88,13 @@ export function formatLine(event: EventRow): string {
 export function formatDetail(detail: EventRecord, now: Date, sourceNote = ""): string {
   const { event, headers, conflicts, generations } = detail;
   const { deliveries, same_message: sameMessage, emitted_by: emittedBy, emitted } = detail;
-  const fields = Object.entries(event).filter(([, value]) => value !== null);
-  const notes = new Map([
-    ["source", sourceNote],
-    ["next_attempt_at", ` (${nextAttempt(event, now)})`],
-  ]);
+  const noted = { ...event, source: event.source + sourceNote };
+  const fields = Object.entries(noted).filter(([, value]) => value !== null);
+  const noteOf = (name: string) =>
+    name === "next_attempt_at" ? ` (${nextAttempt(event, now)})` : "";
   const kept = Object.entries(headers).map(([name, value]) => `  ${name}: ${printable(value)}`);
   return [
-    formatTable(
-      fields.map(([name, value]) => [name, printable(String(value)) + (notes.get(name) ?? "")]),
-    ),
+    formatTable(fields.map(([name, value]) => [name, printable(String(value)) + noteOf(name)])),
     timelineSection(detail),
     ...failureSections(detail.attempt_log),
     deliveries.total > 1 && deliveriesTable(deliveries),

@@ -73,9 +73,8 @@ async function verifyAs(question: Question, guess: Guess): Promise<Verification>
     ...{ body: question.delivery.body, ...guess },
   };
   const { toleranceMs } = source.options;
-  const own = toleranceMs === undefined ? {} : { toleranceMs };
   try {
-    const verifier = source.provider.createVerifier(secrets, { ...own, ...options });
+    const verifier = source.provider.createVerifier(secrets, { toleranceMs, ...options });
     return await verifier.verify({ ...question.delivery, body });
   } catch (error) {
     // A guess can be no secret of the provider.

@@ -15,13 +15,10 @@ export function algorithmOf(options: ParsedSignature): SignatureAlgorithm {
 }
 
 /** A secret for development, in the form that a sender's own would have. */
-export function randomSecret({
-  algorithm,
-  key,
-}: Pick<ParsedSignature, "algorithm" | "key">): string {
+export function randomSecret(algorithm: ParsedSignature["algorithm"], key = ["utf8"]): string {
   if (isPublicKeyName(algorithm)) return randomPrivateKey(algorithm);
   const bytes = randomBytes(32);
-  return [key].flat()[0] === "base64" ? `whsec_${bytes.toString("base64")}` : bytes.toString("hex");
+  return key[0] === "base64" ? `whsec_${bytes.toString("base64")}` : bytes.toString("hex");
 }
 
 const PUBLIC_PREFIX = "whpk_";

@@ -104,7 +104,7 @@ export function jwt(options: JwtOptions): Scheme {
     coversBody: bodyHash !== undefined,
     needsSecret: keys === undefined,
     isPresent: (head) => headerOf(head, header) !== undefined,
-    generateSecret: () => randomSecret({ algorithm: kind, key: "utf8" }),
+    generateSecret: () => randomSecret(kind),
     createVerifier(secrets, { toleranceMs = TOLERANCE_MS, ...rest } = {}) {
       const live = keys === undefined ? secrets : ["fetched keys"];
       const form = isPublicKeyName(kind) ? publicKeyAlgorithm(kind) : sharedKey;

@@ -17,11 +17,7 @@ const LIST_ITEMS_MAX = 32;
  * times and is refused; or in the list of Standard Webhooks (`v1,<base64> v1a,<base64>`), where one
  * that came twice is a longer list. Items of other names are skipped.
  */
-export function formatOf({
-  algorithm,
-  pairs,
-  prefix,
-}: Pick<ParsedSignature, "algorithm" | "pairs" | "prefix">): SignatureFormat {
+export function formatOf({ algorithm, pairs, prefix }: ParsedSignature): SignatureFormat {
   const isList = algorithm === "standard";
   const separator = isList ? " " : pairs?.separator;
   const name = pairs === undefined ? prefix : `${pairs.signature}=`;

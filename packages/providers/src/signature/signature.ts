@@ -152,7 +152,7 @@ export function signature(options: SignatureOptions): Scheme {
       };
     },
 
-    generateSecret: () => randomSecret(parsed),
+    generateSecret: () => randomSecret(parsed.algorithm, [parsed.key].flat()),
     prove(secrets, text) {
       const [key] = prepareSecrets(secrets, algorithm);
       return key && proveWith(key, text);
@@ -188,10 +188,8 @@ export function firstPresent(schemes: Scheme | readonly [Scheme, ...Scheme[]]): 
     isPresent: (head) => schemes.some((scheme) => scheme.isPresent(head)),
     createVerifier(secrets, options) {
       const verifiers = schemes.map((scheme) => scheme.createVerifier(secrets, options));
-      const choose = (head: DeliveryHead): Verifier => {
-        const at = schemes.findIndex((scheme) => scheme.isPresent(head));
-        return verifiers[Math.max(at, 0)] as Verifier;
-      };
+      const indexOf = (head: DeliveryHead) => schemes.findIndex((one) => one.isPresent(head));
+      const choose = (head: DeliveryHead) => verifiers[Math.max(indexOf(head), 0)] as Verifier;
       return {
         verify: (delivery) => choose(delivery).verify(delivery),
         precheck: (head, readMs) => choose(head).precheck?.(head, readMs),

@@ -60,7 +60,7 @@ export function functionScheme(verify: VerifyFunction, sign?: Scheme["sign"]): S
       };
     },
     sign: sign ?? cannotSign,
-    generateSecret: () => randomSecret({ algorithm: "sha256", key: "utf8" }),
+    generateSecret: () => randomSecret("sha256"),
     prove: () => undefined,
   };
 }

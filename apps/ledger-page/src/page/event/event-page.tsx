@@ -112,7 +112,6 @@ function EventHead({ event }: { event: EventDetail }) {
         {event.authenticated_only ? (
           <Fact name="Deliveries">authenticated only, not verified</Fact>
         ) : (
-          event.stage === "recorded" &&
           event.unsigned && <Fact name="Signed">only the body, not the ID</Fact>
         )}
       </dl>
