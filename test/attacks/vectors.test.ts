@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { openIngress } from "@millrace/connect";
 import { parseConfig, readEnvironment } from "@millrace/core";
@@ -40,7 +40,7 @@ onEachBackend("what senders sign", (prepare) => {
     const environment = readEnvironment(environmentOf(servers));
     const stores = openIngress(environment, config, { onIntakeNotice: () => {} });
     const worker = await startWorker(servers, config, []);
-    const open: { receiver: Receiver; server: Server }[] = [];
+    const closes = [() => servers.release(), () => stores.close(), () => worker.close()];
     let nowMs = 0;
 
     /** A receiver at a port, whose secrets may be those of another account. */
@@ -49,7 +49,8 @@ onEachBackend("what senders sign", (prepare) => {
       const deps = { config, secrets, stores: stores.eventStores, nowMs: () => nowMs };
       const receiver = new Receiver(deps);
       const server = createServer(express().use("/webhooks", createExpressAdapter(receiver)));
-      open.push({ receiver, server });
+      closes.push(() => receiver.close());
+      closes.push(async () => server.close().closeAllConnections());
       await once(server.listen(0, "127.0.0.1"), "listening");
       return (server.address() as AddressInfo).port;
     }
@@ -58,17 +59,17 @@ onEachBackend("what senders sign", (prepare) => {
       await stores.opened;
       const port = await listen(({ vector }) => vector.secret);
       const strange = await listen(({ source }) => source.provider.generateSecret());
-      for (const { name, source, vector } of ALL) {
+      for (const one of ALL) {
+        const { name, vector } = one;
         const { headers, body, receivedAtMs } = vector;
         const send = async (changed: object, to = port) =>
           (await sendTo(to, { source: name, headers, body, ...changed })).status;
         nowMs = receivedAtMs;
-        const attacks = await attacksOn({ name, source, vector });
+        const attacks = await attacksOn(one);
         const statuses = await Promise.all(attacks.map((attack) => send(attack)));
         expect(attacks.filter((_, at) => statuses[at] !== 401)).toEqual([]);
         expect([name, await send({}, strange)]).toEqual([name, 401]);
-        const isTimed = await signsTime({ name, source, vector });
-        for (const offsetMs of isTimed ? [-86_500_000, 86_500_000] : []) {
+        for (const offsetMs of (await signsTime(one)) ? [-86_500_000, 86_500_000] : []) {
           nowMs = receivedAtMs + offsetMs;
           expect([name, offsetMs, await send({})]).toEqual([name, offsetMs, 401]);
         }
@@ -88,14 +89,7 @@ onEachBackend("what senders sign", (prepare) => {
       const found = recorded.map((row) => `${row["source"]} ${row["type"]} ${row["unsigned"]}`);
       expect(found.toSorted()).toEqual(wanted);
     } finally {
-      for (const { receiver, server } of open) {
-        server.close();
-        server.closeAllConnections();
-        await receiver.close();
-      }
-      await worker.close();
-      await stores.close();
-      await servers.release();
+      for (const close of closes.toReversed()) await close();
     }
   });
 });

@@ -5,8 +5,8 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { exportJWK, SignJWT } from "jose";
-import { openReceiver, type Receiver } from "millrace";
-import { createTestEnvironment, type TestEnvironment } from "millrace/testing";
+import { openReceiver } from "millrace";
+import { createTestEnvironment } from "millrace/testing";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import config from "./millrace.config.ts";
@@ -14,38 +14,31 @@ import config from "./millrace.config.ts";
 const secret = "whsec_" + Buffer.from("twenty-four bytes of key").toString("base64");
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const elliptic = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
-const closes: (() => unknown)[] = [];
-let environment: TestEnvironment;
-let receiver: Receiver;
-let url: string;
 
 async function serve(handler: RequestListener) {
-  const server = createServer(handler);
+  const server = createServer(handler).unref();
   await once(server.listen(0, "127.0.0.1"), "listening");
-  closes.push(() => server.close());
   return "http://127.0.0.1:" + (server.address() as AddressInfo).port;
 }
 
-beforeAll(async () => {
-  environment = await createTestEnvironment(config, { directory: import.meta.dirname });
-  const pem = rsa.publicKey.export({ format: "pem", type: "spki" });
-  receiver = await openReceiver(config, {
-    DATABASE_URL: environment.databaseUrl,
-    PARCEL_WEBHOOK_SECRET: secret,
-    METER_WEBHOOK_SECRET: String(pem),
-  });
-  const express = receiver.express();
-  url = await serve((request, response) => express(request, response, () => response.end()));
-  const jwks = { keys: [{ ...(await exportJWK(elliptic.publicKey)), kid: "k1", alg: "ES256" }] };
-  const keys = await serve((_request, response) => response.end(JSON.stringify(jwks)));
-  const real = fetch;
+const environment = await createTestEnvironment(config, { directory: import.meta.dirname });
+const receiver = await openReceiver(config, {
+  DATABASE_URL: environment.databaseUrl,
+  PARCEL_WEBHOOK_SECRET: secret,
+  METER_WEBHOOK_SECRET: String(rsa.publicKey.export({ format: "pem", type: "spki" })),
+});
+const express = receiver.express();
+const url = await serve((request, response) => express(request, response, () => response.end()));
+const jwks = { keys: [{ ...(await exportJWK(elliptic.publicKey)), kid: "k1", alg: "ES256" }] };
+const keys = await serve((_request, response) => response.end(JSON.stringify(jwks)));
+const real = fetch;
+beforeAll(() => {
   vi.stubGlobal("fetch", (to: string, init?: RequestInit) =>
-    real(String(to).replace("https://keys.grid.example", keys), { ...init, keepalive: false }),
+    real(String(to).replace("https://keys.grid.example", keys), init),
   );
 });
 afterAll(async () => {
   vi.unstubAllGlobals();
-  for (const close of closes) close();
   await receiver.close();
   await environment.close();
 });
