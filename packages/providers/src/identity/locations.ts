@@ -121,7 +121,9 @@ export function joined(separator: string, ...locators: readonly Locator[]): Loca
 }
 
 function locatePlace({ kind, name }: Place): Locator {
-  if (kind !== "json") return (reader) => reader[kind](name);
+  if (kind === "header") return (reader) => reader.header(name);
+  if (kind === "form") return (reader) => reader.form(name);
+  if (kind === "query") return (reader) => reader.query(name);
   const path = name.split(".");
   return (reader) => reader.json(path);
 }

@@ -1,9 +1,6 @@
-import type { SampleRequest } from "@millrace/core";
+import type { Provider, SampleRequest } from "@millrace/core";
 
-export interface Samples {
-  readonly sampleTypes: readonly string[];
-  sample(request: SampleRequest): string;
-}
+export type Samples = Pick<Provider, "sampleTypes" | "sample">;
 
 /**
  * Samples from templates: a key names one type or several, and `*` serves every further one. In a
