@@ -1,4 +1,5 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
+import type { Source } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
 import { RECONCILER } from "@millrace/operations";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -14,6 +15,15 @@ import { until } from "../support/until.ts";
 import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 describeOnRedis("the dashboard's health", () => {
+  let failedShareMax: number | undefined;
+  const { provider, options } = STORES_CONFIG.sources["acme"] as Source;
+  const limited = {
+    ...options,
+    get health() {
+      return { failedShareMax };
+    },
+  };
+  const acme = { provider, options: limited };
   let servers: TestServers;
   let proxy: TcpProxy;
   let dashboard: TestDashboard;
@@ -23,7 +33,7 @@ describeOnRedis("the dashboard's health", () => {
     proxy = await startTcpProxy(servers.databaseUrl);
     dashboard = await startTestDashboard(
       { ...servers, databaseUrl: proxy.url },
-      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["acme"] },
+      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["acme"], sources: { acme } },
     );
   });
   afterEach(() => {
@@ -129,6 +139,11 @@ describeOnRedis("the dashboard's health", () => {
     await readUntil((items) => items.failing.level === "ok");
     await settle(9, 1);
     await readUntil((items) => items.failing.text.endsWith("90 % of acme failed (usual 25 %)"));
+    const { text } = await dashboard.get("/metrics");
+    expect(text).toMatch(/^millrace_source_failing\{.*source="acme".*\} 1$/m);
+    failedShareMax = 0.95;
+    await readUntil((items) => items.failing.level === "ok");
+    failedShareMax = undefined;
     await settle(9, 11);
     await readUntil((items) => items.failing.level === "ok");
   });

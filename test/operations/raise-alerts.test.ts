@@ -1,4 +1,4 @@
-import { raiseAlerts } from "@millrace/operations";
+import { findSenders, raiseAlerts } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { openTestLedger } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -7,7 +7,7 @@ const it = openForAll(openTestLedger);
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
 
 async function raised(): Promise<string[]> {
-  await raiseAlerts({ ledger: it.ledger, queues, dashboardUrl: undefined });
+  await raiseAlerts({ ledger: it.ledger, queues, sources: {}, dashboardUrl: undefined });
   const rows = await it.ask<{ id: string }>(
     "SELECT event_id AS id FROM millrace.events WHERE source = 'millrace' ORDER BY event_id",
   );
@@ -37,6 +37,8 @@ test("alerts of an error that came back, a silent and a refused source, and a ru
   ];
   expect(await raised()).toEqual(expected);
   expect(await raised()).toEqual(expected);
+  const { silent } = await findSenders({ ledger: it.ledger, queues });
+  expect(silent.text).toMatch(/^Sent nothing for an hour.*: quiet$/);
 });
 
 test("many new errors are one alert", async () => {

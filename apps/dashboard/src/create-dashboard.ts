@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { isLoopback, MillraceError } from "@millrace/core";
+import { isLoopback, MillraceError, type Config } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import {
@@ -46,6 +46,8 @@ export interface DashboardOptions {
   /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
   readonly compare?: CompareOptions;
+  /** The config's, for their limits of failed events. */
+  readonly sources?: Config["sources"];
   /** Sources of which nothing signed covers the body. Default: none. */
   readonly authenticatedOnly?: readonly string[];
   /** Milliseconds for running requests. Default 5,000. */
@@ -79,7 +81,7 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions) 
   }
 
   const overviews = createOverviews({ ...options, ...deps }, options.compare ?? COMPARE_DEFAULTS);
-  registerMetrics(deps.registry, { readStats: overviews.stats, onError: logAs("metrics") });
+  registerMetrics(deps.registry, { overviews, onError: logAs("metrics") });
   const record = createSignInRecord({ ...deps, onError: logAs("audit of sign-ins") });
   const store = createSessionStore({ ...deps, onError: logAs("sessions") });
   const authenticator = createAuthenticator(options.credentials, { record, store });

@@ -2,11 +2,12 @@ import type { Health, HealthItem } from "@millrace/api-contract";
 import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import {
-  findFailing,
+  failingText,
   findSenders,
   RECONCILER,
   signingText,
   type Diagnosis,
+  type Failing,
   type SenderFinding,
 } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
@@ -16,6 +17,7 @@ interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "repair">;
   readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
+  readonly failing: () => Promise<Failing>;
   readonly authenticatedOnly?: readonly string[];
 }
 
@@ -37,7 +39,7 @@ const WAIT_MS_MAX = 5 * 60_000;
 
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
 export function createHealthReader(deps: Deps): () => Promise<Health> {
-  const { ledger, queues, comparison, authenticatedOnly = [] } = deps;
+  const { ledger, queues, comparison, failing, authenticatedOnly = [] } = deps;
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
   const part = <T>(ttl: CacheTtl, read: () => Promise<T>) => cached(ttl, () => within(read));
   const pingQueue = part(PING_TTL, () => queues.ping());
@@ -45,7 +47,6 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   const findLeader = part(PING_TTL, () => ledger.reads.findLeader(RECONCILER));
   const findOpen = part(READ_TTL, () => ledger.reads.findOpen());
   const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
-  const readFailing = part(READ_TTL, () => findFailing({ ledger }));
   const readSenders = part(SENDERS_TTL, () => findSenders({ ledger, queues }));
   const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
   const readQueues = part(READ_TTL, async () => {
@@ -66,9 +67,10 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
     return {
       checked_at: new Date().toISOString(),
       items: await Promise.all([
-        judge("failing", "Failed share not known", readFailing(), ({ text, fix }) =>
-          fix === undefined ? ["ok", text] : ["bad", text, fix],
-        ),
+        judge("failing", "Failed share not known", within(failing), (found) => {
+          const { text, fix } = failingText(found);
+          return fix === undefined ? ["ok", text] : ["bad", text, fix];
+        }),
         judge("errors", "Open errors not known", open, openErrors),
         judge("alerts", "Alerts not known", open, failedAlerts),
         ...(onRedis ? [answers("redis", "Redis", queue)] : []),
@@ -92,6 +94,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
           const more = only === "" ? "" : `. Authenticated only, not verified: ${only}`;
           return verdictOf({ text: text + more, ...(fix !== undefined && { fix }) });
         }),
+        judge("silent", "Silent sources not known", senders, ({ silent }) => verdictOf(silent)),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
         judge("copies", "Copies not known", senders, ({ copies }) => verdictOf(copies)),
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),

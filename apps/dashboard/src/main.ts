@@ -40,10 +40,10 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     const { reconciler, retention } = config;
     const compare = { graceMs: reconciler.graceMs, keysDays: retention.keysDays };
     const deps = { ledger, queues, checks, logger, registry };
-    const sources = Object.entries(config.sources);
-    const tokens = sources.filter(([, { provider }]) => provider.authenticatedOnly === true);
+    const { sources } = config;
+    const tokens = Object.entries(sources).filter(([, { provider }]) => provider.authenticatedOnly);
     const authenticatedOnly = tokens.map(([name]) => name);
-    dashboard = createDashboard(deps, { ...options, compare, authenticatedOnly });
+    dashboard = createDashboard(deps, { ...options, compare, sources, authenticatedOnly });
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });

@@ -1,9 +1,9 @@
 import { ACTIVITY_RANGES, type Activity, type ReadQueryOf } from "@millrace/api-contract";
 import type { Ledger } from "@millrace/ledger";
-import { diagnose, stats } from "@millrace/operations";
+import { diagnose, findFailingSources, stats } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { Queues } from "@millrace/queue";
-import { EVENT_STATUSES } from "@millrace/core";
+import { EVENT_STATUSES, type Config } from "@millrace/core";
 import { metricsOf } from "@millrace/service";
 import type { Registry } from "prom-client";
 import { cached } from "./cache.ts";
@@ -12,6 +12,7 @@ import { createHealthReader, REFUSED_MINUTES } from "./health.ts";
 interface Deps {
   readonly ledger: Ledger;
   readonly queues: Queues;
+  readonly sources?: Config["sources"];
   readonly authenticatedOnly?: readonly string[];
 }
 
@@ -37,6 +38,9 @@ export function createOverviews(deps: Deps, options: CompareOptions) {
     countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
     findRefusals: cached(ofEach(1_000), () => ledger.reads.findRefusals(REFUSED_MINUTES)),
   };
+  const failing = cached(ofEach(1_000), () =>
+    findFailingSources({ ledger, sources: deps.sources ?? {} }),
+  );
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {
     const { range, ...of } = JSON.parse(key) as ActivityQuery;
     const { seconds, count } = ACTIVITY_RANGES[range];
@@ -58,27 +62,29 @@ export function createOverviews(deps: Deps, options: CompareOptions) {
     ),
     activity: (query: ActivityQuery) => activity(JSON.stringify(query)),
     comparison,
-    health: createHealthReader({ ...deps, comparison }),
+    failing,
+    health: createHealthReader({ ...deps, comparison, failing }),
   };
 }
 
 const JOB_STATES = ["waiting", "active", "delayed", "completed", "failed", "removed"] as const;
 
 interface MetricsDeps {
-  readonly readStats: Overviews["stats"];
+  readonly overviews: Pick<Overviews, "stats" | "failing">;
   readonly onError: (error: unknown) => void;
 }
 
-export function registerMetrics(registry: Registry, { readStats, onError }: MetricsDeps): void {
-  const readSources = async () => {
+export function registerMetrics(registry: Registry, { overviews, onError }: MetricsDeps): void {
+  const listOf = async <Item>(read: () => Promise<Iterable<Item>>): Promise<readonly Item[]> => {
     try {
-      return [...(await readStats())];
+      return [...(await read())];
     } catch (error) {
       // The other metrics are worth having when Postgres is away.
       onError(error);
       return [];
     }
   };
+  const readSources = () => listOf(overviews.stats);
   const { scraped } = metricsOf(registry);
   scraped(
     "millrace_ledger_events",
@@ -101,6 +107,16 @@ export function registerMetrics(registry: Registry, { readStats, onError }: Metr
         if (of.jobs === null) continue;
         for (const state of JOB_STATES) jobs.set({ source, state }, of.jobs[state]);
       }
+    },
+  );
+  scraped(
+    "millrace_source_failing",
+    "1 while more events of a source fail than usual, in the last 10 minutes.",
+    ["source"],
+    async (gauge) => {
+      gauge.reset();
+      for (const [source] of await readSources()) gauge.set({ source }, 0);
+      for (const { source } of await listOf(overviews.failing)) gauge.set({ source }, 1);
     },
   );
 }

@@ -74,7 +74,7 @@ export function startPeriodicTasks(
   const alerted = config.sources[ALERTS_SOURCE];
   if (alerted !== undefined && isInternal(alerted)) {
     const alerts = start("alerts", ALERTS_EVERY_MS, async () => {
-      if (leading()) await raiseAlerts(deps);
+      if (leading()) await raiseAlerts({ ...deps, sources: config.sources });
     });
     tasks.push(alerts);
   }

@@ -117,6 +117,7 @@ const healthItem = z.strictObject({
     "open_runs",
     "refused",
     "signatures",
+    "silent",
     "ids",
     "copies",
     "sizes",

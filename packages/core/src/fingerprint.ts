@@ -45,7 +45,7 @@ const NAMED =
 const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
 
 /**
- * What stands in quotes. A quote before a letter does not end it (`'O'Brien'`), and one behind which
+ * A text in quotes. A quote before a letter does not end it (`'O'Brien'`), and one behind which
  * the next quote is an end does not either (`"a 5" screen"`).
  */
 const quoted = (quote: string) =>

@@ -38,6 +38,7 @@ export const sourceOptionsSchema = z.strictObject({
   groups: z.boolean().optional(),
   queueDepthMax: z.int().min(1).default(100_000),
   queueAgeMsMax: z.int().min(1_000).optional(),
+  health: z.strictObject({ failedShareMax: z.number().min(0).max(1).optional() }).optional(),
 });
 
 const providerSchema = z.custom<Provider>(

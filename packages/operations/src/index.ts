@@ -28,6 +28,13 @@ export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
 export * from "./retention/run-retention.ts";
 export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
-export { findFailing, findSenders, signingText, type SenderFinding } from "./sender-findings.ts";
+export {
+  failingText,
+  findFailingSources,
+  findSenders,
+  signingText,
+  type Failing,
+  type SenderFinding,
+} from "./sender-findings.ts";
 export * from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -1,4 +1,10 @@
-import { ALERTS_SOURCE, bodyHash, type Alert, type EmittedEvent } from "@millrace/core";
+import {
+  ALERTS_SOURCE,
+  bodyHash,
+  type Alert,
+  type Config,
+  type EmittedEvent,
+} from "@millrace/core";
 import { ERRORS_MAX, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { findFailingSources, findRefusing } from "./sender-findings.ts";
@@ -12,6 +18,7 @@ interface Incident extends Alert {
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "repair">;
   readonly queues: Pick<Queues, "counts" | "ping">;
+  readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
 }
 
@@ -22,8 +29,9 @@ interface Deps {
  */
 export async function raiseAlerts(deps: Deps): Promise<void> {
   const { ledger, dashboardUrl } = deps;
-  const [found, failing, refused] = await Promise.all([
+  const [found, silent, failing, refused] = await Promise.all([
     ledger.reads.findIncidents(),
+    ledger.reads.findSilent(),
     findFailingSources(deps),
     findRefusing(deps),
   ]);
@@ -45,7 +53,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       ),
       url: ofSource(name),
     })),
-    ...found.silent.map((source) => ({
+    ...silent.map((source) => ({
       kind: "source.silent",
       key: source,
       title: `${source} sent nothing for an hour`,

@@ -1,3 +1,4 @@
+import type { Config } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { jobCounts } from "./stats.ts";
@@ -24,19 +25,25 @@ const FAILED_SHARE_MIN = 0.02;
 /** A source is failing at this many times its usual share. */
 const FAILED_FACTOR = 3;
 
-/** Sources of which more events fail than usual. */
-export async function findFailingSources({ ledger: { reads } }: Pick<Deps, "ledger">) {
+export type Failing = Awaited<ReturnType<typeof findFailingSources>>;
+
+interface FailingDeps extends Pick<Deps, "ledger"> {
+  readonly sources: Config["sources"];
+}
+
+/** Sources of which more events fail than usual, or than their own limit. */
+export async function findFailingSources({ ledger: { reads }, sources }: FailingDeps) {
   return (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
     const share = failed / events;
-    const limit = Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
+    const own = Object.hasOwn(sources, source) ? sources[source]?.options.health : undefined;
+    const limit = own?.failedShareMax ?? Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
     if (failed < FAILED_MIN || share <= limit) return [];
     const text = `${percent(share)} of ${source} failed (usual ${percent(usual ?? 0)})`;
     return [{ source, text }];
   });
 }
 
-export async function findFailing(deps: Pick<Deps, "ledger">): Promise<SenderFinding> {
-  const failing = await findFailingSources(deps);
+export function failingText(failing: Failing): SenderFinding {
   if (failing.length === 0) return { text: "No source fails more than usual" };
   return {
     text: `In the last 10 minutes ${failing.map(({ text }) => text).join(", ")}`,
@@ -59,8 +66,9 @@ export async function findRefusing({ ledger, queues }: Deps) {
 /** Looks for senders that the settings of their sources do not fit. */
 export async function findSenders(deps: Deps) {
   const { reads } = deps.ledger;
-  const [refusing, conflicts, refused, tooLarge] = await Promise.all([
+  const [refusing, quiet, conflicts, refused, tooLarge] = await Promise.all([
     findRefusing(deps),
+    reads.findSilent(),
     reads.countConflicts(),
     reads.countRefused(),
     reads.findRefusals(DAY_MINUTES, "body_too_large"),
@@ -77,6 +85,7 @@ export async function findSenders(deps: Deps) {
     signatures: signatures(
       refusing.map(({ source, code, deliveries }) => `${source} (${deliveries} ${code})`),
     ),
+    silent: silent(quiet),
     ids: sharedIds(shared),
     copies: copies(copied),
     sizes: sizes(limited),
@@ -93,6 +102,12 @@ const signatures = finding(
   "No source refuses all signatures",
   `All of the last ${REFUSED_MIN} deliveries or more were refused`,
   "Save one of its requests, and `millrace verify` says what is wrong with it",
+);
+
+const silent = finding(
+  "No source went silent that had events in each hour of the day before",
+  "Sent nothing for an hour, after events in each hour of the day before",
+  "See at the sender whether its webhook is still on, and what its last delivery got",
 );
 
 /** An ID that is a time or a status is no ID. */

@@ -129,7 +129,7 @@ async function examineStores(
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
     return await withQueues(stores, Object.keys(config.sources), async (queues) => {
       const ledger = createLedger({ pool });
-      await runChecks(checks, OPEN_CHECKS, { pool, ledger, queues });
+      await runChecks(checks, OPEN_CHECKS, { config, pool, ledger, queues });
       const diagnosis = await compare(context, { ledger, queues, config });
       for (const [source, error] of diagnosis.notCompared) {
         checks.push(unknown(`queue of ${source}`, error));

@@ -9,7 +9,8 @@ import {
 import { findLeader, type KeptChange } from "@millrace/ledger";
 import {
   changedQueues,
-  findFailing,
+  failingText,
+  findFailingSources,
   findLedgerChanges,
   findSenders,
   RECONCILER,
@@ -50,12 +51,13 @@ export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
   },
 ];
 
-type StoresOpened = OpenStores & Pick<StoresChecked, "pool">;
+type StoresOpened = OpenStores & Pick<StoresChecked, "pool" | "config">;
 
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
   { name: "failing", run: checkFailing },
   { name: "signatures", run: async (on) => reportOf((await findSenders(on)).signatures) },
+  { name: "silent", run: async (on) => reportOf((await findSenders(on)).silent) },
   { name: "ids", run: async (on) => reportOf((await findSenders(on)).ids) },
   { name: "copies", run: async (on) => reportOf((await findSenders(on)).copies) },
   { name: "sizes", run: async (on) => reportOf((await findSenders(on)).sizes) },
@@ -193,7 +195,8 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
 }
 
 async function checkFailing(on: StoresOpened): Promise<Seen> {
-  const { text, fix } = await findFailing(on);
+  const failing = await findFailingSources({ ...on, sources: on.config.sources });
+  const { text, fix } = failingText(failing);
   return fix === undefined ? ok(text) : bad(printable(text), fix);
 }
 

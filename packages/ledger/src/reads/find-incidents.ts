@@ -5,8 +5,6 @@ import { queryRows } from "../connection/rows.ts";
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes; `ERRORS_MAX` and one at most. */
   readonly errors: readonly OpenedError[];
-  /** Sources that had events in each hour of a day and none in the last one. */
-  readonly silent: readonly string[];
   /** Bulk runs that ended in the last minutes. */
   readonly runs: readonly EndedRun[];
 }
@@ -53,31 +51,37 @@ opened AS (
   WHERE e.state = 'open' AND coalesce(e.reopened_at, c.first_seen_at) > now() - ${RECENT}
   ORDER BY at LIMIT ${ERRORS_MAX + 1}
 ),
-hours AS (
-  SELECT source, count(DISTINCT at) AS hours FROM millrace.activity
-  WHERE seconds = 3600 AND kind = 'recorded' AND source <> '${ALERTS_SOURCE}'
-    AND at >= date_trunc('hour', now()) - interval '24 hours'
-    AND at < date_trunc('hour', now()) - interval '1 hour'
-  GROUP BY source
-),
-silent AS (
-  SELECT source FROM hours, millrace.activity_progress
-  WHERE hours = 23 AND counted_until > now() - interval '5 minutes' AND NOT EXISTS (
-    SELECT FROM millrace.activity a
-    WHERE a.seconds = 60 AND a.kind = 'recorded' AND a.source = hours.source
-      AND a.at > now() - interval '1 hour'
-  )
-),
 runs AS (
   SELECT id::float8 AS id, verb, state, done, error FROM millrace.bulk_runs
   WHERE finished_at > now() - ${RECENT} ORDER BY id
 )
 SELECT
   (SELECT coalesce(jsonb_agg(to_jsonb(o)), '[]') FROM opened o) AS errors,
-  (SELECT coalesce(jsonb_agg(source ORDER BY source), '[]') FROM silent) AS silent,
   (SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') FROM runs r) AS runs`;
 
 export async function findIncidents(ledger: LedgerContext): Promise<Incidents> {
   const [found] = await queryRows<Incidents>(ledger, FIND_INCIDENTS);
-  return found ?? { errors: [], silent: [], runs: [] };
+  return found ?? { errors: [], runs: [] };
+}
+
+const FIND_SILENT = `
+WITH hours AS (
+  SELECT source, count(DISTINCT at) AS hours FROM millrace.activity
+  WHERE seconds = 3600 AND kind = 'recorded' AND source <> '${ALERTS_SOURCE}'
+    AND at >= date_trunc('hour', now()) - interval '24 hours'
+    AND at < date_trunc('hour', now()) - interval '1 hour'
+  GROUP BY source
+)
+SELECT source FROM hours, millrace.activity_progress
+WHERE hours = 23 AND counted_until > now() - interval '5 minutes' AND NOT EXISTS (
+  SELECT FROM millrace.activity a
+  WHERE a.seconds = 60 AND a.kind = 'recorded' AND a.source = hours.source
+    AND a.at > now() - interval '1 hour'
+)
+ORDER BY source`;
+
+/** Sources that had events in each hour of a day and none in the last one. */
+export async function findSilent(ledger: LedgerContext): Promise<readonly string[]> {
+  const rows = await queryRows<{ readonly source: string }>(ledger, FIND_SILENT);
+  return rows.map(({ source }) => source);
 }

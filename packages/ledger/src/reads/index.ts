@@ -8,7 +8,7 @@ import { countCompleted, countConflicts, countRefused, countUndone } from "./cou
 import { findConflicts, findEvent, findStatus, readBody } from "./find-event.ts";
 import { countEvents, findEvents } from "./find-events.ts";
 import { findFailedShares } from "./failed-shares.ts";
-import { findIncidents } from "./find-incidents.ts";
+import { findIncidents, findSilent } from "./find-incidents.ts";
 import { findOpen } from "./find-open.ts";
 
 export const reads = {
@@ -26,6 +26,7 @@ export const reads = {
   activity,
   findFailedShares,
   findIncidents,
+  findSilent,
   findOpen,
   findRefusals,
   findRefusedSources,
