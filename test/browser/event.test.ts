@@ -91,7 +91,7 @@ describeInBrowser("an event on the ledger's page", () => {
     await createLedger({ pool: on.store.database }).intake.accept([ofToken]);
     await on.inTab(async (page) => {
       await page.goto("/event?source=shop&id=evt_token_1");
-      await page.getByText("authenticated only, not verified").waitFor();
+      await page.getByText("authenticated only, not verified", { exact: true }).waitFor();
     });
   });
 
