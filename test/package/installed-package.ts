@@ -37,7 +37,6 @@ export async function installPackage() {
     },
     put,
     run: (command: string, ...args: readonly string[]) => runIn(folder, command, args),
-    start: (command: string, ...args: readonly string[]) => startIn(folder, command, args),
     remove: () => rm(home, { recursive: true, force: true }),
   };
 }
@@ -73,18 +72,14 @@ export function startIn(
   variables: Variables = {},
 ) {
   const { child, output } = launch(cwd, command, args, variables);
-  const over = once(child, "close");
+  const over = once(child, "close").then(() => child.exitCode);
   return {
     output,
-    ended: async () => {
-      await over;
-      return child.exitCode;
-    },
+    over,
     interrupt: async () => {
       const isRunning = child.exitCode === null && child.signalCode === null;
       if (isRunning && child.pid !== undefined) process.kill(-child.pid, "SIGINT");
-      await over;
-      return child.exitCode;
+      return await over;
     },
   };
 }

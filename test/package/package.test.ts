@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { configSchema, sourceOptionsSchema } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { samplesOf } from "../support/samples.ts";
-import { until } from "../support/until.ts";
 import { installPackage, type InstalledPackage } from "./installed-package.ts";
 import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
 import { TYPED } from "./typed-project.ts";
@@ -74,43 +73,6 @@ describe("the package", { timeout: 300_000 }, () => {
     expect(await project.run("npm", ...command.split(" "))).toMatchObject({ code: 0 });
   });
 
-  test("runs a project of two small files: an event is sent, handled and seen completed", async () => {
-    const start = project.start("npx", "millrace", "start");
-    let run: Run | undefined;
-    try {
-      await until(() => start.output().includes("Ctrl-C stops"), { withinMs: 120_000 });
-      const { dashboard_url: dashboardUrl } = (run = await until(() => readRun(project.folder)));
-      const sent = await project.run(
-        "npx",
-        "millrace",
-        "send",
-        "stripe",
-        "payment_intent.succeeded",
-      );
-      expect(sent).toMatchObject({ code: 0, output: expect.stringContaining("202") });
-
-      const [event] = await until(async () => {
-        const listed = await project.run("npx", "millrace", "events", "--json");
-        const events = jsonLines(listed.output);
-        return events.some(({ status }) => status !== "pending") && events;
-      });
-      expect(event).toMatchObject({ source: "stripe", status: "completed", outcome: "handled" });
-      const page = await fetch(dashboardUrl);
-      expect(page.status).toBe(200);
-      const [, script = "none"] = /<script[^>]* src="([^"]+)"/.exec(await page.text()) ?? [];
-      const loaded = await fetch(new URL(script, dashboardUrl));
-      expect(loaded.status).toBe(200);
-      // What is not read keeps the connection open.
-      expect((await loaded.text()).length).toBeGreaterThan(1_000);
-    } finally {
-      await start.interrupt();
-    }
-
-    const pids = [run.pid, ...run.processes.map(({ pid }) => pid)];
-    await until(() => !pids.some(isAlive));
-    await expect(readFile(join(project.folder, ".millrace/run.json"))).rejects.toThrow("ENOENT");
-  });
-
   test("runs handlers in a user's own test", async () => {
     const { code, output } = await project.run(process.execPath, "check.mjs");
     expect({ code, output: output.trim() }).toEqual({
@@ -175,30 +137,6 @@ const VITEST = `declare module "vitest" {
 
 function inFolder(folder: string, files: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...files].map(([name, text]) => [`${folder}/${name}`, text]));
-}
-
-interface Run {
-  readonly pid: number;
-  readonly dashboard_url: string;
-  readonly processes: readonly { readonly pid: number }[];
-}
-
-async function readRun(folder: string): Promise<Run> {
-  return JSON.parse(await readFile(join(folder, ".millrace/run.json"), "utf8"));
-}
-
-function jsonLines(text: string): Record<string, unknown>[] {
-  const lines = text.split("\n").filter((line) => line.startsWith("{"));
-  return lines.map((line) => JSON.parse(line));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function namesIn(schema: { properties?: unknown }): string[] {

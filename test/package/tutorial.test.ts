@@ -17,6 +17,11 @@ const BLOCK = /^```(\w+)\n([\s\S]*?)^```$/gm;
 const NAMED = /^(?:\/\/|--|#) (\S+\.\w+)\n/;
 const ENDLESS = ["npx millrace start", "node mailer.mjs"];
 
+interface Run {
+  readonly pid: number;
+  readonly dashboard_url: string;
+  readonly processes: readonly { readonly pid: number }[];
+}
 type Started = ReturnType<typeof startIn>;
 
 describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
@@ -42,7 +47,14 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
     await rm(home, { recursive: true, force: true });
   });
 
-  test("1: a first event", () => follow("tutorial-1-first-event"));
+  test("1: a first event, and the page shows it", async () => {
+    await follow("tutorial-1-first-event");
+    const { dashboard_url: url } = await readRun();
+    const page = await (await fetch(url)).text();
+    const [, script = "none"] = /<script[^>]* src="([^"]+)"/.exec(page) ?? [];
+    expect((await (await fetch(new URL(script, url))).text()).length).toBeGreaterThan(1_000);
+  });
+
   test("2: a table and handlers of one's own", () => follow("tutorial-2-your-own-handler"));
   test("3: a call to another service", () => follow("tutorial-3-call-a-service"));
 
@@ -58,26 +70,30 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
   });
 
   test("5: the roles run as their units say, with the variables of the page", async () => {
+    const { pid, processes } = await readRun();
     await started.get("npx millrace start")?.interrupt();
+    await until(() => ![{ pid }, ...processes].some(isAlive));
+    await expect(readRun()).rejects.toThrow("ENOENT");
     await follow("tutorial-5-production");
     const port = await freePort();
-    const migrated = await startUnit("millrace-migrate");
-    expect(await migrated.ended()).toBe(0);
+    expect(await (await startUnit("millrace-migrate")).over).toBe(0);
     const instances = { "millrace-ingress@": port, "millrace-worker@": await freePort() };
     for (const [unit, instance] of Object.entries(instances)) {
       started.set(unit, await startUnit(unit, instance));
-      const isReady = () => fetch(`http://127.0.0.1:${instance}/readyz`).then(({ ok }) => ok);
-      await until(() => isReady().catch(() => false), { withinMs: 60_000 });
+      await until(() => fetch(`http://127.0.0.1:${instance}/readyz`).then(({ ok }) => ok));
     }
     const send = `npx millrace send stripe --wait --url http://127.0.0.1:${port}`;
     const sent = await shell(send, await variablesOf("ingress.env"));
     expect(sent).toMatchObject({ code: 0, output: expect.stringContaining("completed") });
-    const dashboard = { DASHBOARD_PORT: String(await freePort()) };
-    started.set("dashboard", await startUnit("millrace-dashboard", undefined, dashboard));
+    const more = { DASHBOARD_PORT: String(await freePort()) };
+    started.set("dashboard", await startUnit("millrace-dashboard", undefined, more));
     await until(() => started.get("dashboard")?.output().includes('"msg":"listening"'));
     const doctor = await shell("npx millrace doctor", await variablesOf("dashboard.env"));
     expect(doctor).toMatchObject({ code: 0 });
   });
+
+  const readRun = async (): Promise<Run> =>
+    JSON.parse(await readFile(join(cwd, ".millrace/run.json"), "utf8"));
 
   /** Writes the files of a page and runs its commands, as printed and in its order. */
   async function follow(page: string): Promise<void> {
@@ -137,6 +153,14 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
     });
   }
 });
+
+function isAlive({ pid }: { readonly pid: number }): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 /** Its lines in their order; "…" and spaces stand for anything of the kind. */
 function patternOf(text: string): RegExp {
