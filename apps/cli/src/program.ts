@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import tab from "@bomb.sh/tab/commander";
+import { docsOf } from "@millrace/core";
 import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import type { CliContext } from "./context.ts";
@@ -157,7 +158,8 @@ function addHelpCommand(program: Command): void {
 function usageError(text: string): string {
   if (!text.startsWith("error: ")) return text;
   const [first, ...rest] = text.slice("error: ".length).trimEnd().split("\n").map(printable);
-  return [`millrace: ${first} (invalid_request)`, ...rest, ""].join("\n");
+  const code = "invalid_request";
+  return [`millrace: ${first} (${code})`, ...rest, `See ${docsOf(code)}`, ""].join("\n");
 }
 
 function version(): string {
