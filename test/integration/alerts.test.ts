@@ -75,7 +75,7 @@ onOneBackend("alerts", (prepare) => {
     expect(opened).toMatch(
       /^\*New error in acme: .*No &lt;stock&gt; of it\*\nThrown at .*alerts\.test\.ts:\d+\n/,
     );
-    expect(opened).toMatch(/<https:\/\/ops\.test\/\?error=[^|]+\|Open in Millrace>$/);
+    expect(opened).toMatch(/<https:\/\/ops\.test\/errors\/[^|?]+\|Open in Millrace>$/);
     expect(pager.received).toMatchObject([{ routing_key: "key" }, { routing_key: "key" }]);
     expect(await health()).toMatchObject({ level: "ok" });
   });

@@ -100,13 +100,18 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),
         ...(onRedis ? [judge("signing", "Signing not known", readIdentity(), signing)] : []),
       ]),
-      open_errors: await open.then(
-        ({ errors }) => errors,
-        () => null,
+      open_errors: await orNull(open.then(({ errors }) => errors)),
+      open_runs: await orNull(open.then(({ runs }) => runs.length)),
+      oldest_waiting_ms: await orNull(
+        read.then((value) =>
+          notCounted(value, sources) === undefined ? findOldest(value, sources).ageMs : null,
+        ),
       ),
     };
   };
 }
+
+const orNull = <T>(reading: Promise<T>): Promise<T | null> => reading.catch(() => null);
 
 class Late extends Error {
   override readonly message = `No answer within ${PART_MS} ms.`;
@@ -192,12 +197,16 @@ function disagreements({ diagnosis }: { readonly diagnosis: Diagnosis }): Verdic
   return ["ok", "No disagreement found"];
 }
 
-function oldestWaiting(value: QueueValue, sources: readonly string[]): Verdict {
+function findOldest(value: QueueValue, sources: readonly string[]) {
   const ages = sources.map((source) => ({
     source,
     ageMs: value.counts.get(source)?.paused ? 0 : (value.pressure.of(source).oldestAgeMs ?? 0),
   }));
-  const oldest = ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 });
+  return ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 });
+}
+
+function oldestWaiting(value: QueueValue, sources: readonly string[]): Verdict {
+  const oldest = findOldest(value, sources);
   if (oldest.ageMs <= WAIT_MS_MAX) {
     const unknown = notCounted(value, sources);
     if (unknown !== undefined) return ["unknown", "Oldest waiting event not known", unknown];

@@ -29,6 +29,13 @@ export const errorGroup = z.strictObject({
 });
 export type ErrorGroup = Wire<typeof errorGroup>;
 
+export const errorDetail = errorGroup.extend({
+  hours: z
+    .array(z.strictObject({ at: instant("When it began."), events: count() }))
+    .describe("Events of the last 24 hours whose last error it is, by the hour of their record."),
+});
+export type ErrorDetail = Wire<typeof errorDetail>;
+
 export const errorGroupPage = z.strictObject({
   errors: z.array(errorGroup).describe("Last seen first."),
   total: count("How many there are of the filter."),

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "@millrace/core";
 import { z } from "zod";
 import { auditPage, principal, sessionList } from "./audit.ts";
-import { errorGroup, errorGroupPage } from "./error-groups.ts";
+import { errorDetail, errorGroup, errorGroupPage } from "./error-groups.ts";
 import {
   bulkRuns,
   eventCount,
@@ -158,7 +158,7 @@ export const OPERATIONS = {
   "get /errors/:fingerprint": {
     summary: "One group of equal errors; the beginning of its fingerprint is enough.",
     who: "viewer",
-    answer: ["ErrorGroup", errorGroup],
+    answer: ["ErrorDetail", errorDetail],
     errors: ["invalid_request", "error_not_found"],
   },
   "post /errors/:fingerprint": {

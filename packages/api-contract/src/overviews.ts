@@ -135,5 +135,10 @@ export const health = z.strictObject({
   checked_at: instant(),
   items: z.array(healthItem),
   open_errors: count("Groups of equal errors that are open, at most 100.").nullable(),
+  open_runs: count("Bulk runs that have not ended, at most 10.").nullable(),
+  oldest_waiting_ms: z
+    .number()
+    .nullable()
+    .describe("For how long the oldest event waits for its first attempt; 0 while none does."),
 });
 export type Health = Wire<typeof health>;

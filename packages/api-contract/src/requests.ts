@@ -81,6 +81,8 @@ export const errorQuery = z.strictObject({
 export const auditQuery = z.strictObject({
   source: name(256).optional(),
   event_id: name(1_024).optional(),
+  action: name(64).optional(),
+  actor: name(1_024).optional(),
   ...page,
 });
 

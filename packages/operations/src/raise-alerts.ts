@@ -36,7 +36,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
     findRefusing(deps),
   ]);
   const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
-  const ofSource = (source: string) => path(`?source=${encodeURIComponent(source)}`);
+  const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found.errors, path),
@@ -89,7 +89,7 @@ function openedErrors(errors: Opened, path: (where: string) => string | undefine
       ...(line === null ? [] : [`Thrown at ${line}`]),
       `${attempts} failed ${attempts === 1 ? "attempt" : "attempts"} so far`,
     ],
-    url: path(`?error=${fingerprint}`),
+    url: path(`errors/${fingerprint}`),
   }));
 }
 

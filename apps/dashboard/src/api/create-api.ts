@@ -76,7 +76,10 @@ function addReads(router: Router, deps: Deps): void {
     return event;
   });
   serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
-  serve(router, "get /errors/:fingerprint", ({ params }) => ledger.errors.get(params.fingerprint));
+  serve(router, "get /errors/:fingerprint", async ({ params }) => {
+    const error = await ledger.errors.get(params.fingerprint);
+    return { ...error, hours: await ledger.errors.countHours(error.fingerprint) };
+  });
   serve(router, "get /events/:source/:eventId/body", async ({ params, query, ...call }) => {
     const { generation, body_hash: bodyHash, ...range } = query;
     const body = await openBody(deps, { ...params, generation }, { ...range, bodyHash });

@@ -34,6 +34,8 @@ export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
 export interface AuditQuery {
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly actor?: string | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
@@ -66,9 +68,11 @@ SELECT audit.id::text AS id, audit.at, actor, role, via, action, source, event_i
 FROM millrace.audit LEFT JOIN millrace.audit_results ended ON ended.id = audit.id
 WHERE ($1::text IS NULL OR source = $1)
   AND ($2::text IS NULL OR event_id = $2)
-  AND ($3::bigint IS NULL OR audit.id < $3)
+  AND ($3::text IS NULL OR action = $3)
+  AND ($4::text IS NULL OR actor = $4)
+  AND ($5::bigint IS NULL OR audit.id < $5)
 ORDER BY audit.id DESC
-LIMIT $4`;
+LIMIT $6`;
 
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
   const { actor, source, eventId, generation, filter, reason } = intent;
@@ -110,13 +114,19 @@ export async function recordAudit(
 
 /** @throws `invalid_request` for a cursor that is not valid */
 export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
-  const { source, eventId, limit, cursor } = asked;
+  const { source, eventId, action, actor, limit, cursor } = asked;
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
     throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
   }
-  if (!areStorable([source, eventId])) return { entries: [], next: null };
-  const values = [source ?? null, eventId ?? null, cursor ?? null, limit + 1];
-  const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
+  const filter = [source, eventId, action, actor];
+  if (!areStorable(filter)) return { entries: [], next: null };
+  const values = [...filter, cursor].map((value) => value ?? null);
+  const rows = await queryWireRows<AuditEntry>(
+    ledger,
+    FIND_AUDIT,
+    [...values, limit + 1],
+    ledger.short,
+  );
   const page = rows.slice(0, limit);
   return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
 }

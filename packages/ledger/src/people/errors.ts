@@ -1,4 +1,10 @@
-import type { ErrorGroup, ErrorGroupPage, ErrorState, ReadQueryOf } from "@millrace/api-contract";
+import type {
+  ErrorDetail,
+  ErrorGroup,
+  ErrorGroupPage,
+  ErrorState,
+  ReadQueryOf,
+} from "@millrace/api-contract";
 import { areStorable, isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
@@ -50,6 +56,14 @@ FROM page CROSS JOIN LATERAL (
 ) undone
 ORDER BY last_seen_at DESC, fingerprint`;
 
+/** $1 fingerprint. A range of the index for each hour and status. */
+const COUNT_HOURS = `
+SELECT at, count(fingerprint)::int AS events
+FROM generate_series(date_bin('1 hour', now(), 'epoch') - interval '23 hours', now(), '1 hour') AS at
+LEFT JOIN millrace.events ON fingerprint = $1 AND status IN ('failed', 'pending', 'completed')
+  AND recorded_at >= at AND recorded_at < at + interval '1 hour'
+GROUP BY at ORDER BY at`;
+
 /** Another state ends the earlier one: a reopened error has not come back by itself. */
 const SET_STATE = `
 UPDATE millrace.errors
@@ -73,6 +87,14 @@ export async function getError(ledger: LedgerContext, prefix: string): Promise<E
   if (row === undefined) throw notFound(prefix);
   const { total: _, ...group } = row;
   return group;
+}
+
+/** Events of the last 24 hours whose last error this is, by the hour of their record. */
+export async function countErrorHours(
+  ledger: LedgerContext,
+  fingerprint: string,
+): Promise<ErrorDetail["hours"]> {
+  return await queryWireRows<ErrorDetail["hours"][number]>(ledger, COUNT_HOURS, [fingerprint]);
 }
 
 /** @throws `error_not_found` */

@@ -10,7 +10,7 @@ import {
   openRuns,
   startRun,
 } from "./bulk-runs.ts";
-import { findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
+import { countErrorHours, findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
 import { giveUpMany, noteJobsRemoved } from "./give-up.ts";
 import { replay } from "./replay.ts";
 import { retryMany } from "./retry-many.ts";
@@ -20,7 +20,13 @@ export const retries = { retryMany, replay, giveUpMany, noteJobsRemoved, markEnq
 
 export const audit = { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit };
 
-export const errors = { find: findErrors, findFingerprint, get: getError, setState: setErrorState };
+export const errors = {
+  find: findErrors,
+  findFingerprint,
+  get: getError,
+  countHours: countErrorHours,
+  setState: setErrorState,
+};
 
 export const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: changeRun };
 
