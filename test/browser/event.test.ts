@@ -68,7 +68,7 @@ describeInBrowser("an event on the ledger's page", () => {
       ...{ counts: false, afterMs: 4_000_000 },
     });
     await on.inTab(async (page) => {
-      await page.goto("/?status=pending");
+      await page.goto("/events?status=pending");
       await page.getByText("waits, next attempt in 1 h").waitFor();
       const list = "document.querySelector('.list .scroll')";
       expect(await page.evaluate(`${list}.scrollWidth - ${list}.clientWidth`)).toBe(0);
@@ -135,9 +135,9 @@ describeInBrowser("an event on the ledger's page", () => {
     });
     await on.inTab(async (page) => {
       await page.goto("/event?source=hookmesh&id=evt_again_1");
-      const deliveries = page.getByRole("region", { name: "Deliveries" });
-      await deliveries.getByText("Delivered 2 times").waitFor();
-      expect(await deliveries.getByRole("listitem").count()).toBe(2);
+      const timeline = page.getByRole("region", { name: "Timeline" });
+      await timeline.getByText("delivered 2 times").waitFor();
+      await timeline.getByText(/Delivered again/).waitFor();
       await expectAccessible(page, "an event with deliveries");
     });
   });
@@ -146,7 +146,7 @@ describeInBrowser("an event on the ledger's page", () => {
     const { page, close } = await on.open();
     await page.route(/api\/events\/hookmesh\/evt_order_1\?/, async (route) => {
       const answer = await route.fetch();
-      await route.fulfill({ json: { ...(await answer.json()), conflicts: 5, deliveries: null } });
+      await route.fulfill({ json: { ...(await answer.json()), conflicts: 5, headers: null } });
     });
     await page.goto(FAILED);
     const broken = page.getByRole("alert").filter({ hasText: "page_failed" });
@@ -160,7 +160,7 @@ describeInBrowser("an event on the ledger's page", () => {
 
   test("is reached, and run again, with nothing but a keyboard", async () => {
     await on.inTab(async (page) => {
-      await page.goto("/?status=failed");
+      await page.goto("/events?status=failed");
       await page.getByRole("link", { name: "evt_order_1" }).waitFor();
       await page.keyboard.press("Tab");
       expect(await focused(page)).toBe("Skip to the content");
@@ -192,9 +192,16 @@ describeInBrowser("an event on the ledger's page", () => {
     const options = { colorScheme: scheme };
     await on.inTab(async (page) => {
       await page.goto("/");
+      await page.getByRole("img", { name: "Time to settle" }).waitFor();
+      await expectAccessible(page, "the overview");
+      await page.goto("/sources");
+      await page.getByText("Ledger and queues agree").waitFor();
+      await expectAccessible(page, "the sources");
+      await page.goto("/events");
       await page.getByRole("link", { name: "evt_user_1" }).first().waitFor();
-      await page.locator(".recharts-surface").nth(1).waitFor();
-      await expectAccessible(page, "the list");
+      await page.getByRole("button", { name: "Actions of evt_user_1" }).first().click();
+      await expectAccessible(page, "the list and a row's menu");
+      await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Replay…" }).click();
       await page.getByText("would be replayed").waitFor();
       await expectAccessible(page, "a dialog");
@@ -212,18 +219,23 @@ describeInBrowser("an event on the ledger's page", () => {
     const options = { viewport: { width: 400, height: 800 } };
     await on.inTab(async (page) => {
       for (const [path, text] of [
-        ["/", "evt_user_1"],
+        ["/", "hookmesh"],
+        ["/events", "evt_user_1"],
+        ["/errors", "Unknown carrier"],
+        ["/sources", "hookmesh"],
         [FAILED, 'Unknown carrier "pigeon"'],
-        ["/audit", "Audit"],
-        ["/?last=1h&status=pending&q=none", "No matching events"],
+        ["/audit", "What people and programs did"],
+        ["/events?last=1h&status=pending&q=none", "No matching events"],
       ] as const) {
         await page.goto(path);
         await page.getByText(text).first().waitFor();
+        await page.getByRole("button", { name: "Menu" }).click();
         await page.getByRole("navigation", { name: "Main" }).waitFor();
+        await page.getByRole("button", { name: "Menu" }).click();
         const width = await page.evaluate("document.documentElement.scrollWidth");
         expect([path, width]).toEqual([path, 400]);
       }
-      await page.goto("/?status=failed");
+      await page.goto("/events?status=failed");
       await page.getByText('Unknown carrier "pigeon"').waitFor();
       const lines = await page
         .locator("tr.failed")

@@ -24,38 +24,38 @@ describeInBrowser("the list of the ledger's page", () => {
   afterEach(() => on.tab.expectQuiet());
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {
-    await page.goto("/");
+    await page.goto("/events");
     await page.getByRole("status").getByText("50 events on this page").waitFor();
     await page.getByLabel("Status").selectOption("failed");
     await page.getByText(`${LOST} events on this page`).waitFor();
     await page.getByLabel("Type").fill("order.shipped");
-    await page.waitForURL("/?status=failed&type=order.shipped");
+    await page.waitForURL("/events?status=failed&type=order.shipped");
     await page.reload();
     await page.getByText(`${LOST} events on this page`).waitFor();
     expect(await page.getByLabel("Type").inputValue()).toBe("order.shipped");
     expect(await page.getByLabel("Status").inputValue()).toBe("failed");
     await page.goBack();
-    await page.waitForURL("/?status=failed");
+    await page.waitForURL("/events?status=failed");
     await expect.poll(() => page.getByLabel("Type").inputValue()).toBe("");
     await page.goBack();
-    await page.waitForURL("/");
+    await page.waitForURL("/events");
     await page.getByText("50 events on this page").waitFor();
   });
 
   test("times, outcomes and ids narrow it too, and an answer of nothing says what to do", async () => {
-    await page.goto("/?last=1h&outcome=handled");
+    await page.goto("/events?last=1h&outcome=handled");
     await page.getByText("50 events on this page").waitFor();
     await page.getByLabel("Outcome").selectOption("ignored");
     await page.getByText("No matching events").waitFor();
     await page.getByRole("button", { name: "Clear" }).click();
-    await page.waitForURL("/");
+    await page.waitForURL("/events");
     await page.getByText("50 events on this page").waitFor();
     const [id = ""] = await ids();
     await page.getByLabel("ID starts with").fill(id.slice(0, -1));
     await page.getByText("1 event on this page").waitFor();
     await page.getByLabel("ID starts with").fill(`${id}-none`);
     await page.getByText("and no queue has one with this ID").waitFor();
-    await page.goto("/?status=lost");
+    await page.goto("/events?status=lost");
     await page.getByRole("alert").getByText("invalid_request").waitFor();
   });
 
@@ -70,7 +70,7 @@ describeInBrowser("the list of the ledger's page", () => {
     for (const json of answers) {
       await page.unrouteAll();
       await page.route(/api\/events\?/, (route) => route.fulfill({ json }));
-      await page.goto("/");
+      await page.goto("/events");
       await page.getByRole("alert").getByText("malformed_answer").waitFor();
       expect(await page.getByText("No events yet").count()).toBe(0);
     }
@@ -80,7 +80,7 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("pages show every event once, and lead back", async () => {
-    await page.goto("/");
+    await page.goto("/events");
     const older = page.getByRole("button", { name: "Older" });
     const seen: string[] = [];
     for (const [at, size] of [50, 50, USERS + LOST - 100].entries()) {
@@ -100,7 +100,7 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("what comes in moves no row that is pointed at", async () => {
-    await page.goto("/?source=standard");
+    await page.goto("/events?source=standard");
     await page.getByText("No matching events").waitFor();
     await on.store.command("send", "standard", "note", "--id", "evt_first_1");
     await page.getByRole("link", { name: "evt_first_1" }).hover();
@@ -116,15 +116,18 @@ describeInBrowser("the list of the ledger's page", () => {
 
   test("a source is paused and resumed, and says so", async () => {
     await page.goto("/");
-    await page.getByRole("button", { name: "Pause github" }).click();
+    const actions = page.getByRole("button", { name: "Actions of github" });
+    await actions.click();
+    await page.getByRole("button", { name: "Pause github…" }).click();
     await page.getByLabel("Reason").fill("its database moves");
     await page.getByRole("dialog").getByRole("button", { name: "Pause github" }).click();
     await page.getByText("Paused github.").waitFor();
     await page.getByRole("row", { name: /github paused/ }).waitFor();
-    await page.getByRole("button", { name: "Resume github" }).click();
+    await actions.click();
+    await page.getByRole("button", { name: "Resume github…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Resume github" }).click();
     await page.getByText("Resumed github.").waitFor();
-    await page.getByRole("button", { name: "Pause github" }).waitFor();
+    await page.getByText("github paused").waitFor({ state: "detached" });
   });
 
   test("failures with one error are one row, with its events, its stack, and its state", async () => {
@@ -140,7 +143,17 @@ describeInBrowser("the list of the ledger's page", () => {
     await stack.click();
     await page.locator(".stack .own").first().waitFor();
     await page.goto("/errors");
-    await row.getByRole("button", { name: "Resolve…" }).click();
+    expect((await row.boundingBox())?.height).toBeLessThan(40);
+    await row.getByRole("link").first().click();
+    await page.getByRole("heading", { name: "Unknown carrier <text>" }).waitFor();
+    await page.getByRole("img", { name: `${LOST} events in the last 24 hours` }).waitFor();
+    await page.getByRole("region", { name: "By source and type" }).getByText("100%").waitFor();
+    await page.locator(".stack .own").first().waitFor();
+    await expectAccessible(page, "an error");
+    await page.getByRole("button", { name: "Resolve…" }).waitFor();
+    await page.getByRole("link", { name: "Errors", exact: true }).first().click();
+    await row.getByRole("button", { name: /^Actions of/ }).press("Enter");
+    await row.getByRole("button", { name: "Resolve…" }).press("Enter");
     await page.getByLabel("Note").fill("The carrier has a van now");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
@@ -148,15 +161,16 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText("Resolved.").waitFor();
     await page.getByRole("heading", { name: "No open errors" }).waitFor();
     await page.getByLabel("State").selectOption("resolved");
+    await row.getByRole("link").first().click();
     await page.getByText("The carrier has a van now").waitFor();
   });
 
   test("the total is told, and the oldest can come first", async () => {
-    await page.goto("/?source=hookmesh");
+    await page.goto("/events?source=hookmesh");
     await page.getByText(`50 events on this page of ${USERS + LOST}`).waitFor();
     const [newest = ""] = await ids();
     await page.getByRole("button", { name: "Oldest first" }).click();
-    await page.waitForURL("/?source=hookmesh&order=asc");
+    await page.waitForURL("/events?source=hookmesh&order=asc");
     await until(async () => (await ids())[0] !== newest);
     await page.getByRole("button", { name: "Newer →" }).click();
     await until(async () => !(await ids()).includes(newest));
@@ -165,7 +179,7 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("rows are selected and retried together", async () => {
-    await page.goto("/?status=failed&type=order.shipped");
+    await page.goto("/events?status=failed&type=order.shipped");
     await page.getByText(`${LOST} events on this page`).waitFor();
     const ticks = page.getByRole("cell").getByRole("checkbox");
     await ticks.nth(0).check();
@@ -184,7 +198,7 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("keys go through the list, are explained, and can be turned off", async () => {
-    await page.goto("/?status=failed&type=order.shipped");
+    await page.goto("/events?status=failed&type=order.shipped");
     await page.getByText(`${LOST} events on this page`).waitFor();
     const [first = "", second = ""] = await ids();
     const focused = () => page.evaluate("document.activeElement.textContent");
@@ -227,7 +241,7 @@ describeInBrowser("the list of the ledger's page", () => {
 
   test("at 1,440 px no type is broken inside a word", async () => {
     await page.setViewportSize({ width: 1_440, height: 900 });
-    await page.goto("/");
+    await page.goto("/events");
     await page.getByText("50 events on this page").waitFor();
     const lines = await page.evaluate<number[]>(LINES_OF_TYPES);
     expect(new Set(lines)).toEqual(new Set([1]));

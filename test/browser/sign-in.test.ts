@@ -29,7 +29,7 @@ describeInBrowser("signing in to the ledger's page", () => {
     async (colorScheme) => {
       await on.inTab(
         async (page) => {
-          await page.goto("/?status=failed");
+          await page.goto("/events?status=failed");
           await page.getByRole("heading", { name: "Sign in to Millrace" }).waitFor();
           expect(await page.getByText("evt_order_1").count()).toBe(0);
           await expectAccessible(page, "the form");
@@ -40,7 +40,7 @@ describeInBrowser("signing in to the ledger's page", () => {
   );
 
   test("a wrong password is refused with its code, and the right one shows what was asked for", async () => {
-    const { page, expectQuiet, close } = await signIn("/?status=failed", {
+    const { page, expectQuiet, close } = await signIn("/events?status=failed", {
       ...OPERATOR,
       password: "not this one",
     });
@@ -60,7 +60,7 @@ describeInBrowser("signing in to the ledger's page", () => {
   });
 
   test("a viewer sees everything and is offered no write", async () => {
-    const { page, expectQuiet, close } = await signIn("/", VIEWER);
+    const { page, expectQuiet, close } = await signIn("/events", VIEWER);
     await page.getByText("viewer", { exact: false }).first().waitFor();
     await page.getByRole("link", { name: "evt_order_1" }).click();
     await page.getByText('Unknown carrier "pigeon"').waitFor();
@@ -68,7 +68,10 @@ describeInBrowser("signing in to the ledger's page", () => {
     for (const name of [/Retry/, /Replay/, /Pause/]) {
       expect(await page.getByRole("button", { name }).count()).toBe(0);
     }
-    await page.getByRole("link", { name: "Ledger", exact: true }).click();
+    await page
+      .getByRole("link", { name: /^Events/ })
+      .first()
+      .click();
     await page.getByRole("button", { name: "Live" }).waitFor();
     for (const name of [/Retry/, /Replay/, /Pause/]) {
       expect(await page.getByRole("button", { name }).count()).toBe(0);
@@ -82,7 +85,7 @@ describeInBrowser("signing in to the ledger's page", () => {
     await queues.page.waitForURL("/queues");
     await queues.close();
     const elsewhere = await signIn("/?next=//evil.example/queues", OPERATOR);
-    await elsewhere.page.getByRole("link", { name: "evt_order_1" }).waitFor();
+    await elsewhere.page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(elsewhere.page.url()).toBe(`${on.store.dashboardUrl}/`);
     elsewhere.expectQuiet();
     await elsewhere.close();

@@ -18,7 +18,7 @@ onEachBackend("the ledger's page", (prepare, backend) => {
 
     test("an empty ledger says what to send", async () => {
       await on.inTab(async (page) => {
-        await page.goto("/");
+        await page.goto("/events");
         await page.getByText("No events yet").waitFor();
         await page.getByText("npx millrace send github").waitFor();
         await expectAccessible(page, "an empty ledger");
@@ -27,7 +27,7 @@ onEachBackend("the ledger's page", (prepare, backend) => {
 
     test("an event that failed is found, its cause read, fixed, and retried with a reason", async () => {
       await on.inTab(async (page) => {
-        await page.goto("/");
+        await page.goto("/events");
         await page.getByText("No events yet").waitFor();
         await ship("evt_order_1");
         const link = page.getByRole("link", { name: "evt_order_1" });
@@ -74,7 +74,7 @@ onEachBackend("the ledger's page", (prepare, backend) => {
       await on.store.command("pause", "standard");
       await on.store.command("send", "standard", "invoice.paid", "--id", "evt_queued_1");
       await on.inTab(async (page) => {
-        await page.goto("/?q=evt_queued_1");
+        await page.goto("/events?q=evt_queued_1");
         await page.getByRole("link", { name: "evt_queued_1" }).click();
         if (backend === "redis") {
           await page.getByText("This event is still only in its queue").waitFor();

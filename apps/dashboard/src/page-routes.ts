@@ -5,7 +5,8 @@ import { pageFolder } from "@millrace/ledger-page";
 import express, { Router } from "express";
 import { PAGE_CSP, securityHeaders } from "./security/browser-security.ts";
 
-const PATHS = ["/", "/event", "/errors", "/runs", "/runs/:id", "/audit"];
+const LISTS = ["/", "/events", "/errors", "/runs", "/sources", "/audit"];
+const PATHS = [...LISTS, "/event", "/errors/:fingerprint", "/runs/:id"];
 const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
 /** Seconds. An asset's name carries a hash of its content. */
 const FOR_EVER = 31_536_000;

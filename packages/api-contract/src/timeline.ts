@@ -15,25 +15,44 @@ export type TimelineEntry =
 
 type Past = Pick<EventDetail, "attempt_log" | "steps" | "acts" | "processed_at">;
 
-/** Acts after the end follow the result. */
-export function arrangeTimeline({ attempt_log, steps, acts, processed_at }: Past) {
+/** Something else that belongs between them. */
+interface Extra {
+  readonly kind: string;
+  readonly at: string;
+}
+
+/** Acts and extras after the end follow the result. */
+export function arrangeTimeline<More extends Extra = never>(
+  { attempt_log, steps, acts, processed_at }: Past,
+  extras: readonly More[] = [],
+) {
   const settledAt = processed_at === null ? Infinity : Date.parse(processed_at);
-  const isAfter = (act: EventAct) => Date.parse(act.at) > settledAt;
-  const earlier = acts.filter((act) => !isAfter(act));
+  const isAfter = ({ at }: Pick<Extra, "at">) => Date.parse(at) > settledAt;
+  const isBefore = (entry: Pick<Extra, "at">) => !isAfter(entry);
   return {
     // An attempt belongs before the result, whatever the clocks of two workers say.
-    before: orderTimeline({ attempt_log, steps, acts: earlier }),
-    after: orderTimeline({ attempt_log: [], steps: [], acts: acts.filter(isAfter) }),
+    before: orderTimeline(
+      { attempt_log, steps, acts: acts.filter(isBefore) },
+      extras.filter(isBefore),
+    ),
+    after: orderTimeline(
+      { attempt_log: [], steps: [], acts: acts.filter(isAfter) },
+      extras.filter(isAfter),
+    ),
   };
 }
 
 /** By their time. Equal attempts with nothing between them are one entry. */
-export function orderTimeline(past: Omit<Past, "processed_at">): TimelineEntry[] {
+export function orderTimeline<More extends Extra = never>(
+  past: Omit<Past, "processed_at">,
+  extras: readonly More[] = [],
+): (TimelineEntry | More)[] {
   const others = [
-    ...past.steps.map((step) => ({ kind: "step" as const, step, at: Date.parse(step.at) })),
-    ...past.acts.map((act) => ({ kind: "act" as const, act, at: Date.parse(act.at) })),
-  ].toSorted((a, b) => a.at - b.at);
-  const entries: TimelineEntry[] = [];
+    ...past.steps.map((step) => ({ at: step.at, entry: { kind: "step" as const, step } })),
+    ...past.acts.map((act) => ({ at: act.at, entry: { kind: "act" as const, act } })),
+    ...extras.map((entry) => ({ at: entry.at, entry })),
+  ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  const entries: (TimelineEntry | More)[] = [];
   let rest = past.attempt_log;
   const addAttempts = (until: number) => {
     const earlier = rest.filter(({ finished_at }) => Date.parse(finished_at) <= until);
@@ -41,8 +60,8 @@ export function orderTimeline(past: Omit<Past, "processed_at">): TimelineEntry[]
     for (const attempts of foldAttempts(earlier)) entries.push({ kind: "attempts", attempts });
   };
   for (const other of others) {
-    addAttempts(other.at);
-    entries.push(other);
+    addAttempts(Date.parse(other.at));
+    entries.push(other.entry);
   }
   addAttempts(Infinity);
   return entries;

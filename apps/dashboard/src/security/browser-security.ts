@@ -82,7 +82,7 @@ export const OWN_CSP =
 
 /** The ledger's page asks this server alone. */
 export const PAGE_CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** bull-board sets styles of its own. */
 export const BOARD_CSP =

@@ -2,14 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Route, Routes, useLocation } from "react-router";
 import { sessionQuery } from "./api/queries.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
+import { ErrorPage } from "./errors/error-page.tsx";
 import { ErrorsPage } from "./errors/errors-page.tsx";
 import { EventPage } from "./event/event-page.tsx";
-import { LedgerPage } from "./events/ledger-page.tsx";
-import { Header } from "./layout/header.tsx";
-import { HealthStrip } from "./layout/health-strip.tsx";
+import { EventsPage } from "./events/events-page.tsx";
+import { Rail } from "./layout/rail.tsx";
+import { OverviewPage } from "./overview/overview-page.tsx";
+import { SourcesPage } from "./overview/sources-page.tsx";
 import { ErrorNote, PanelBoundary } from "./parts/error-note.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
-import { useTitle } from "./parts/use-title.ts";
+import { useTitle } from "./parts/page-head.tsx";
 import { RunPage, RunsPage } from "./runs/run-pages.tsx";
 import { SessionContext } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
@@ -26,14 +28,16 @@ export function App() {
       <a className="skip" href="#main">
         Skip to the content
       </a>
-      <HealthStrip />
-      <Header />
+      <Rail />
       <main id="main" className="page" tabIndex={-1}>
         <PanelBoundary key={pathname}>
           <Routes>
-            <Route path="/" element={<LedgerPage />} />
+            <Route path="/" element={<OverviewPage />} />
+            <Route path="/events" element={<EventsPage />} />
+            <Route path="/sources" element={<SourcesPage />} />
             <Route path="/event" element={<EventPage />} />
             <Route path="/errors" element={<ErrorsPage />} />
+            <Route path="/errors/:fingerprint" element={<ErrorPage />} />
             <Route path="/runs" element={<RunsPage />} />
             <Route path="/runs/:id" element={<RunPage />} />
             <Route path="/audit" element={<AuditPage />} />
@@ -52,7 +56,7 @@ function NotFound() {
     <div className="empty">
       <h1>Page not found</h1>
       <p>
-        Go to <Link to="/">the ledger</Link> or <Link to="/audit">the audit</Link>.
+        Go to <Link to="/events">the events</Link> or <Link to="/audit">the audit</Link>.
       </p>
     </div>
   );

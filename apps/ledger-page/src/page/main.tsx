@@ -1,3 +1,4 @@
+import "@fontsource-variable/inter/wght.css";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -168,6 +168,15 @@ export function errorsQuery(query: QueryText<"get /errors">) {
   });
 }
 
+export function errorQuery(fingerprint: string) {
+  return queryOptions({
+    queryKey: ["errors", fingerprint],
+    queryFn: ({ signal }) =>
+      request("get /errors/:fingerprint", { params: { fingerprint }, signal }),
+    refetchInterval: STATS_EVERY,
+  });
+}
+
 export function auditQuery(query: QueryText<"get /audit">) {
   return queryOptions({
     queryKey: ["audit", query],

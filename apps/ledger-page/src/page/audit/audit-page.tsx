@@ -4,32 +4,49 @@ import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
 import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { Filters, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
+import { personName } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
-import { Time } from "../parts/time.tsx";
-import { useTitle } from "../parts/use-title.ts";
+import { PageHead } from "../parts/page-head.tsx";
+import { Age } from "../parts/time.tsx";
+import { FilterText } from "../runs/bulk-dialog.tsx";
 
 export function AuditPage() {
-  useTitle("Audit");
   const { given, change } = useUrlFields("cursor");
   const [source, eventId, cursor] = [given("source"), given("event_id"), given("cursor")];
-  const audit = useQuery(auditQuery({ limit: "50", cursor, source, event_id: eventId }));
+  const [action, actor] = [given("action"), given("actor")];
+  const audit = useQuery(
+    auditQuery({ limit: "50", cursor, source, event_id: eventId, action, actor }),
+  );
   const { data, error } = audit;
   const next = audit.isPlaceholderData ? null : (data?.next ?? null);
   return (
     <section className="list">
-      <h1>Audit</h1>
-      <p className="quiet">
-        What people and programs did to events and sources, who signed in or failed to, and who read
-        a body, newest first.
-      </p>
+      <PageHead
+        title="Audit"
+        about="What people and programs did to events and sources, who signed in or failed to, and who read a body."
+      />
       <Filters label="Audit">
+        <SelectField
+          label="Action"
+          any="All actions"
+          value={action}
+          options={ACTIONS}
+          textOf={actionText}
+          onChange={(value) => change("action", value)}
+        />
         <SourceFilter value={source} onChange={(value) => change("source", value)} />
         <TextFilter
           label="Event ID"
-          placeholder="evt_1"
+          placeholder="Event ID"
           value={eventId ?? ""}
           onChange={(value, replace) => change("event_id", value, replace)}
+        />
+        <TextFilter
+          label="By"
+          placeholder="User"
+          value={actor ?? ""}
+          onChange={(value, replace) => change("actor", value, replace)}
         />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
@@ -53,22 +70,32 @@ export function AuditPage() {
   );
 }
 
-const columns: Column<AuditEntry>[] = [
-  { id: "when", header: "When", cell: (entry) => <Time at={entry.at} /> },
-  { id: "who", header: "Actor", cell: (entry) => <Actor entry={entry} /> },
-  { id: "action", header: "Action", cell: (entry) => entry.action.replaceAll("_", " ") },
-  { id: "target", header: "Target", cell: (entry) => <Target entry={entry} /> },
-  { id: "reason", header: "Reason", cell: (entry) => entry.reason },
-  { id: "result", header: "Result", cell: (entry) => factsOf(entry.result) },
+const ACTIONS = [
+  ...["retry", "replay", "give_up", "retry_many", "replay_many", "give_up_many"],
+  ...["pause", "resume", "set_error_state", "bulk_run"],
+  ...["read_body", "sign_in", "sign_in_failed", "end_session"],
 ];
 
-function Actor({ entry }: { entry: AuditEntry }) {
-  return (
-    <>
-      {entry.actor ?? "unknown user"} <span className="quiet">· {entry.via}</span>
-    </>
-  );
-}
+/** `give_up_many` as `Give up many`. */
+const actionText = (action: string): string =>
+  `${action.charAt(0).toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
+
+const columns: Column<AuditEntry>[] = [
+  { id: "action", header: "What", cell: ({ action }) => actionText(action) },
+  { id: "target", header: "On what", cell: (entry) => <Target entry={entry} /> },
+  {
+    id: "who",
+    header: "By",
+    cell: (entry) => (
+      <>
+        {personName(entry)} {entry.via !== "local" && <span className="quiet">{entry.via}</span>}
+      </>
+    ),
+  },
+  { id: "reason", header: "Why", cell: ({ reason }) => reason },
+  { id: "result", header: "Result", cell: ({ result }) => <Result result={result} /> },
+  { id: "when", header: "When", cell: (entry) => <Age at={entry.at} /> },
+];
 
 function Target({ entry }: { entry: AuditEntry }) {
   const { source, event_id, generation, filter } = entry;
@@ -79,17 +106,27 @@ function Target({ entry }: { entry: AuditEntry }) {
       </Link>
     );
   }
-  if (source !== null) return source;
-  return filter === null ? null : (factsOf(filter) ?? "all events");
+  if (filter === null) return source;
+  return <FilterText filter={{ ...(source !== null && { source }), ...filter }} />;
 }
 
-function factsOf(object: Readonly<Record<string, unknown>> | null) {
-  const facts = Object.entries(object ?? {}).filter(([, value]) => !isEmpty(value));
-  if (facts.length === 0) return null;
-  const texts = facts.map(
-    ([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+function Result({ result }: Pick<AuditEntry, "result">) {
+  const { run, ...facts } = result ?? {};
+  return (
+    <span className="quiet">
+      {typeof run === "number" && <Link to={`/runs/${run}`}>run {run}</Link>} {textOf(facts)}
+    </span>
   );
-  return <span className="facts">{texts.join(", ")}</span>;
+}
+
+/** `shown, bytes: 74`: what is only true needs no value. */
+function textOf(facts: Readonly<Record<string, unknown>>): string {
+  const texts = Object.entries(facts).flatMap(([key, value]) => {
+    if (isEmpty(value)) return [];
+    if (value === true) return [key];
+    return [`${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`];
+  });
+  return texts.join(", ");
 }
 
 const isEmpty = (value: unknown): boolean =>

@@ -1,20 +1,16 @@
 import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { Link } from "react-router";
 import { errorsQuery } from "../api/queries.ts";
 import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
-import { countOf } from "../parts/format.ts";
-import { eventLink, writeFilter, type ListFilter } from "../parts/list-filter.ts";
-import { Age, Time } from "../parts/time.tsx";
-import { useTitle } from "../parts/use-title.ts";
-import { BulkDialog } from "../runs/bulk-dialog.tsx";
-import { useMayWrite } from "../session/session.ts";
-import { request } from "../api/request.ts";
-import { ReasonDialog } from "../parts/dialog.tsx";
-import { notify } from "../parts/notice.tsx";
+import { countOf, formatCount } from "../parts/format.ts";
+import { writeFilter } from "../parts/list-filter.ts";
+import { PageHead } from "../parts/page-head.tsx";
+import { RowMenu } from "../parts/row-menu.tsx";
+import { Age } from "../parts/time.tsx";
+import { filterOf, useErrorActs } from "./error-actions.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
 /** In the URL. Without a state, open errors are shown. */
@@ -22,7 +18,6 @@ const ALL = "all";
 const PAGE = 50;
 
 export function ErrorsPage() {
-  useTitle("Errors");
   const { given, change } = useUrlFields("offset");
   const state = given("state") ?? "open";
   const offset = Number(given("offset") ?? 0) || 0;
@@ -34,11 +29,10 @@ export function ErrorsPage() {
   const { data, error } = errors;
   return (
     <section className="list">
-      <h1>Errors</h1>
-      <p className="quiet">
-        Failed attempts, a row for all with the same error. What varies in it, such as ids and
-        numbers, does not count.
-      </p>
+      <PageHead
+        title="Errors"
+        about="Failed attempts, a row for all with the same error. What varies in it, such as ids and numbers, does not count."
+      />
       <Filters label="Errors">
         <SelectField
           label="State"
@@ -50,7 +44,7 @@ export function ErrorsPage() {
         <SourceFilter value={asked.source} onChange={(value) => change("source", value)} />
         <TextFilter
           label="Text"
-          placeholder="violates"
+          placeholder="Text"
           value={asked.q ?? ""}
           onChange={(value, replace) => change("q", value, replace)}
         />
@@ -71,7 +65,6 @@ export function ErrorsPage() {
         columns={columnsOf(asked.source)}
         rows={data?.errors}
         keyOf={({ fingerprint }) => fingerprint}
-        classOf={({ failed }) => (failed > 0 ? "failed" : "")}
       />
       {data !== undefined && data.total > PAGE && (
         <Pager
@@ -86,184 +79,70 @@ export function ErrorsPage() {
   );
 }
 
-/** The events of one source are counted and retried, or of all. */
 const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
-  { id: "title", header: "Error", cell: (error) => <Title error={error} /> },
   {
-    id: "failed",
-    header: "Failed",
-    cell: (error) => <EventsOf error={error} status="failed" source={source} />,
-  },
-  {
-    id: "pending",
-    header: "Pending",
-    cell: (error) => <EventsOf error={error} status="pending" source={source} />,
-  },
-  { id: "attempts", header: "Attempts", cell: (error) => error.attempts.toLocaleString() },
-  { id: "sources", header: "Seen in", cell: (error) => <SeenIn error={error} /> },
-  {
-    id: "seen",
-    header: "Last seen",
-    cell: (error) => (
-      <>
-        <Time at={error.last_seen_at} />
-        <span className="quiet outcome">
-          first <Age at={error.first_seen_at} />
-        </span>
-      </>
+    id: "title",
+    header: "Error",
+    cell: ({ fingerprint, title }) => (
+      <Link to={`/errors/${fingerprint}`} title={title}>
+        <code>{title}</code>
+      </Link>
     ),
   },
+  { id: "sources", header: "Seen in", cell: (error) => <SeenIn error={error} /> },
+  ...(["failed", "pending"] as const).map((status) => ({
+    id: status,
+    header: status === "failed" ? "Failed" : "Pending",
+    cell: (error: ErrorGroup) => <EventsOf error={error} status={status} source={source} />,
+  })),
+  { id: "number", header: "Attempts", cell: ({ attempts }) => formatCount(attempts) },
+  { id: "seen", header: "Last seen", cell: (error) => <Age at={error.last_seen_at} /> },
+  { id: "first", header: "First seen", cell: (error) => <Age at={error.first_seen_at} /> },
   {
-    id: "acts",
-    header: "What to do",
+    id: "menu",
+    header: <span className="hidden">Actions</span>,
     cell: (error) => <Acts error={error} source={source} />,
   },
 ];
-
-function Title({ error }: { error: ErrorGroup }) {
-  const { title, code, state, note, state_by, state_at, reopened_at, sample } = error;
-  return (
-    <>
-      <code className="error-title">{title}</code>
-      <span className="quiet outcome">
-        {code} ·{" "}
-        <Link to={eventLink(sample.source, sample.event_id, sample.generation)}>sample</Link>
-        {state !== "open" && state_at !== null && (
-          <>
-            {" "}
-            · {state} <Age at={state_at} /> by {state_by ?? "unknown user"}
-          </>
-        )}
-        {state === "open" && reopened_at !== null && (
-          <>
-            {" "}
-            · came back <Age at={reopened_at} />
-          </>
-        )}
-      </span>
-      {note !== null && <span className="outcome">{note}</span>}
-    </>
-  );
-}
 
 interface OfSource {
   readonly error: ErrorGroup;
   readonly source: string | undefined;
 }
 
-function filterOf({ error, source }: OfSource, status?: string): ListFilter {
-  return {
-    error: error.fingerprint,
-    ...(source !== undefined && { source }),
-    ...(status !== undefined && { status }),
-  };
-}
-
 function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pending" }) {
   const count = error[status];
-  if (count === 0) return "0";
-  const to = `/?${writeFilter(filterOf({ error, source }, status))}`;
+  if (count === 0) return <span className="quiet">0</span>;
   return (
-    <Link to={to} aria-label={`${countOf(count, "event")} ${status}`}>
-      {count.toLocaleString()}
+    <Link
+      to={`/events?${writeFilter(filterOf(error, source, status))}`}
+      aria-label={`${countOf(count, "event")} ${status}`}
+    >
+      {formatCount(count)}
     </Link>
   );
 }
 
-const SOURCES_SHOWN = 3;
-
-function SeenIn({ error: { sources } }: { error: ErrorGroup }) {
-  const shown = sources.slice(0, SOURCES_SHOWN);
+function SeenIn({ error: { sources, reopened_at, state } }: { error: ErrorGroup }) {
+  const [first] = sources;
   return (
-    <>
-      {shown.map(({ source, type }) => (
-        <span key={`${source} ${type}`} className="outcome">
-          {source} <span className="quiet">{type}</span>
-        </span>
-      ))}
-      {sources.length > shown.length && (
-        <span className="quiet outcome">and {sources.length - shown.length} more</span>
+    <span title={sources.map(({ source, type }) => `${source} ${type}`).join("\n")}>
+      {first?.source} <span className="quiet">{first?.type}</span>
+      {sources.length > 1 && <span className="quiet"> +{sources.length - 1}</span>}
+      {state === "open" && reopened_at !== null && (
+        <span className="badge pending outcome">came back</span>
       )}
-    </>
+    </span>
   );
 }
-
-type Act = "retry" | ErrorGroup["state"];
 
 function Acts({ error, source }: OfSource) {
-  const [act, setAct] = useState<Act>();
-  const mayWrite = useMayWrite();
-  if (!mayWrite) return null;
-  const close = () => setAct(undefined);
-  const { failed, state } = error;
+  const { items, dialog } = useErrorActs(error, source);
+  if (items.length === 0) return null;
   return (
-    <div className="row-acts">
-      <button disabled={failed === 0} onClick={() => setAct("retry")}>
-        Retry these…
-      </button>
-      {state === "open" ? (
-        <>
-          <button onClick={() => setAct("resolved")}>Resolve…</button>
-          <button onClick={() => setAct("ignored")}>Ignore…</button>
-        </>
-      ) : (
-        <button onClick={() => setAct("open")}>Reopen…</button>
-      )}
-      {act === "retry" && (
-        <BulkDialog verb="retry" filter={filterOf({ error, source })} onClose={close} />
-      )}
-      {act !== undefined && act !== "retry" && (
-        <StateDialog error={error} state={act} onClose={close} />
-      )}
-    </div>
-  );
-}
-
-const WORDS = {
-  resolved: {
-    label: "Resolve",
-    done: "Resolved.",
-    meaning: "It leaves the list of open errors. If it comes back, it is open again and says so.",
-  },
-  ignored: {
-    label: "Ignore",
-    done: "Ignored.",
-    meaning: "It leaves the list of open errors and stays away, also when it comes back.",
-  },
-  open: { label: "Reopen", done: "Reopened.", meaning: "It stands among the open errors again." },
-} as const;
-
-interface Props {
-  readonly error: ErrorGroup;
-  readonly state: ErrorGroup["state"];
-  readonly onClose: () => void;
-}
-
-const NOTE = {
-  name: "note",
-  label: "Note",
-  hint: "(optional, shown with the error)",
-  placeholder: "Fixed in 2.4.1",
-};
-
-function StateDialog({ error, state, onClose }: Props) {
-  const { label, done, meaning } = WORDS[state];
-  const { fingerprint } = error;
-  return (
-    <ReasonDialog
-      title={`${label} this error`}
-      label={label}
-      field={NOTE}
-      act={(note) =>
-        request("post /errors/:fingerprint", { params: { fingerprint }, body: { state, note } })
-      }
-      onDone={() => notify({ kind: "done", text: done })}
-      onClose={onClose}
-    >
-      <p>{meaning}</p>
-      <p>
-        <code className="error-title">{error.title}</code>
-      </p>
-    </ReasonDialog>
+    <>
+      <RowMenu label={`Actions of ${error.title}`} items={items} />
+      {dialog}
+    </>
   );
 }

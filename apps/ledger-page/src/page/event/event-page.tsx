@@ -1,17 +1,19 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { Link, useSearchParams } from "react-router";
+import { ChevronDown, ChevronLeft, ChevronUp } from "lucide-react";
+import { Link, useLocation, useNavigate, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { StatusBadge } from "../parts/badge.tsx";
+import { Fact } from "../parts/fact.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
-import { writeFilter } from "../parts/list-filter.ts";
-import { CopyButton } from "../parts/notice.tsx";
-import { useTitle } from "../parts/use-title.ts";
-import { Conflicts, Deliveries, EventAudit, Headers } from "./event-panels.tsx";
+import { eventLink, writeFilter, type ListState } from "../parts/list-filter.ts";
+import { useShortcuts } from "../parts/shortcuts.ts";
+import { useTitle } from "../parts/page-head.tsx";
+import { Conflicts, EventAudit, Headers } from "./event-panels.tsx";
 import { Payload } from "./payload.tsx";
-import { Chain, Generations, SameMessage } from "./related-events.tsx";
+import { Generations, SameMessage } from "./related-events.tsx";
 import { RunAgain } from "./run-again.tsx";
 import { Timeline } from "./timeline.tsx";
 
@@ -19,13 +21,12 @@ export function EventPage() {
   const [query] = useSearchParams();
   const source = query.get("source") ?? "";
   const id = query.get("id") ?? "";
+  const generation = query.get("generation") ?? undefined;
   useTitle(id === "" ? "Event" : id);
-  const event = useQuery(eventQuery(source, id, query.get("generation") ?? undefined));
+  const event = useQuery(eventQuery(source, id, generation));
   return (
-    <article className="event">
-      <p className="back">
-        <Link to="/">← Ledger</Link>
-      </p>
+    <article className="list">
+      <Neighbors here={`/event?${query}`} />
       {event.error && <ErrorNote error={event.error} onRetry={() => void event.refetch()} />}
       {event.data === undefined ? (
         isUnknown(event.error) && unknownEvent(source, id)
@@ -43,17 +44,48 @@ export function EventPage() {
   );
 }
 
+/** The way back to the list, and on to its other events: `j` and `k` as there. */
+function Neighbors({ here }: { here: string }) {
+  const navigate = useNavigate();
+  const { state } = useLocation();
+  const { list, back } = readState(state);
+  const at = list.indexOf(here);
+  const [previous, next] = [list[at - 1], at < 0 ? undefined : list[at + 1]];
+  const go = (to: string | undefined) => {
+    if (to !== undefined) void navigate(to, { state, replace: true });
+  };
+  useShortcuts({ j: () => go(next), k: () => go(previous) });
+  return (
+    <div className="back">
+      <Link to={`/events${back}`}>
+        <ChevronLeft /> Events
+      </Link>
+      {at >= 0 && (
+        <span className="actions">
+          <span className="quiet">
+            {at + 1} of {list.length}
+          </span>
+          <button className="icon" disabled={previous === undefined} onClick={() => go(previous)}>
+            <ChevronUp aria-label="Previous event" />
+          </button>
+          <button className="icon" disabled={next === undefined} onClick={() => go(next)}>
+            <ChevronDown aria-label="Next event" />
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** The list that led here; none after a link from elsewhere. */
+function readState(state: unknown): ListState {
+  const { list, back } = (state ?? {}) as Partial<ListState>;
+  return { list: Array.isArray(list) ? list : [], back: typeof back === "string" ? back : "" };
+}
+
 type Panel = (props: { event: EventDetail }) => ReactNode;
 
-const LEFT: readonly Panel[] = [
-  Timeline,
-  Deliveries,
-  Generations,
-  SameMessage,
-  Chain,
-  Conflicts,
-  EventAudit,
-];
+const LEFT: readonly Panel[] = [Timeline, Generations, SameMessage, Conflicts, EventAudit];
 const RIGHT: readonly Panel[] = [Payload, Headers];
 
 function Column({ panels, event }: { panels: readonly Panel[]; event: EventDetail }) {
@@ -87,9 +119,9 @@ function EventHead({ event }: { event: EventDetail }) {
   const { source, type } = event;
   return (
     <header className="event-head">
-      <div className="event-title">
-        <h1>{event.event_id}</h1>
-        <CopyButton text={event.event_id} what="the id" />
+      <div className="page-head">
+        <h1 className="id">{event.event_id}</h1>
+        <RunAgain event={event} />
       </div>
       <dl className="facts">
         <Fact name="Status">
@@ -97,13 +129,22 @@ function EventHead({ event }: { event: EventDetail }) {
           {event.outcome !== null && <span className="quiet"> {event.outcome}</span>}
         </Fact>
         <Fact name="Source">
-          <Link to={`/?${writeFilter({ source })}`}>{source}</Link>
+          <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
         </Fact>
         <Fact name="Type">
-          {type === null ? "–" : <Link to={`/?${writeFilter({ source, type })}`}>{type}</Link>}
+          {type === null ? (
+            "–"
+          ) : (
+            <Link to={`/events?${writeFilter({ source, type })}`}>{type}</Link>
+          )}
         </Fact>
         <Fact name="Generation">{event.generation}</Fact>
         <Fact name="Attempts">{event.attempts}</Fact>
+        {event.emitted_by !== null && (
+          <Fact name="Emitted by">
+            <EmittedBy parent={event.emitted_by} />
+          </Fact>
+        )}
         {event.stage === "queued" && (
           <Fact name="Job">
             {event.job_state} <code>{event.job_id}</code>
@@ -121,16 +162,16 @@ function EventHead({ event }: { event: EventDetail }) {
           is <strong>{event.job_state}</strong>.
         </p>
       )}
-      <RunAgain event={event} />
     </header>
   );
 }
 
-function Fact({ name, children }: { name: string; children: ReactNode }) {
+function EmittedBy({ parent }: { parent: NonNullable<EventDetail["emitted_by"]> }) {
+  const { source, event_id, generation } = parent;
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <Link to={eventLink(source, event_id, generation)}>
+      {source}: {event_id}
+      {generation > 0 && `, replay ${generation}`}
+    </Link>
   );
 }

@@ -5,35 +5,11 @@ import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { countOf } from "../parts/format.ts";
+import { countOf, personName } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
-import { ExactTime, Time } from "../parts/time.tsx";
+import { Age } from "../parts/time.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { RunAgainDialog } from "./run-again.tsx";
-
-export function Deliveries({ event: { deliveries } }: { event: EventDetail }) {
-  const { total, recent } = deliveries;
-  if (total < 2) return null;
-  return (
-    <section aria-labelledby="deliveries" className="panel">
-      <h2 id="deliveries">Deliveries</h2>
-      <p className="quiet">
-        Delivered {countOf(total, "time")}
-        {total > recent.length && `; the last ${recent.length} are listed`}. A repeat is counted
-        about a second after it came.
-      </p>
-      <ul className="generations">
-        {recent.map(({ at, outcome, ingress }, place) => (
-          <li key={place}>
-            <span>{outcome}</span>
-            <ExactTime at={at} />
-            {ingress !== null && <span className="quiet">{ingress}</span>}
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
 
 export function Conflicts({ event }: { event: EventDetail }) {
   const { conflicts } = event;
@@ -53,7 +29,7 @@ export function Conflicts({ event }: { event: EventDetail }) {
           <li key={conflict.body_hash}>
             <code>{conflict.body_hash}</code>
             <span>received {countOf(conflict.deliveries, "time")}</span>
-            <Time at={conflict.last_seen_at} />
+            <Age at={conflict.last_seen_at} />
             {conflict.kept ? (
               <>
                 <a href={bodyHref(event, { body_hash: conflict.body_hash })}>Download body</a>
@@ -95,9 +71,9 @@ export function EventAudit({ event: { source, event_id } }: { event: EventDetail
           <li key={entry.id}>
             <strong>{entry.action.replaceAll("_", " ")}</strong>
             <span>
-              by {entry.actor ?? "unknown user"} <span className="quiet">· {entry.via}</span>
+              by {personName(entry)} <span className="quiet">· {entry.via}</span>
             </span>
-            <Time at={entry.at} />
+            <Age at={entry.at} />
             {entry.reason !== null && <q className="reason">{entry.reason}</q>}
           </li>
         ))}

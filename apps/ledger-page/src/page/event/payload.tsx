@@ -1,11 +1,14 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-query";
+import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
 import { BODY_PART, bodyQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
-import { CopyButton } from "../parts/notice.tsx";
+import { copy, CopyButton } from "../parts/notice.tsx";
+import { RowMenu } from "../parts/row-menu.tsx";
+import { curlCommand, sendCommand } from "./copy-as.ts";
 import { joinParts, linesOf } from "./body-text.ts";
 import {
   formatJson,
@@ -65,19 +68,38 @@ function Body({ event }: { event: EventDetail }) {
           {countOf(total, "byte")}
         </span>
         {typeof json === "object" && (
-          <button className="small" aria-pressed={exact} onClick={() => setExact(!exact)}>
+          <button className="plain" aria-pressed={exact} onClick={() => setExact(!exact)}>
             As received
           </button>
         )}
         {isWhole && text !== undefined && (
-          <CopyButton text={formatted === undefined ? text : lines.join("\n")} what="the payload" />
+          <>
+            <CopyButton
+              text={formatted === undefined ? text : lines.join("\n")}
+              what="the payload"
+            />
+            <RowMenu
+              label="Copy as a command"
+              items={[
+                {
+                  text: "Copy as millrace send",
+                  act: () => void copy(sendCommand(event, text), "the command"),
+                },
+                {
+                  text: "Copy as curl",
+                  act: () => void copy(curlCommand(event, text), "the command"),
+                },
+              ]}
+            />
+          </>
         )}
         <a
-          className="button"
+          className="button icon"
           href={bodyHref(event, { generation: String(event.generation) })}
           download
         >
-          Download
+          <Download aria-hidden="true" />
+          <span className="hidden">Download</span>
         </a>
       </div>
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}

@@ -6,18 +6,27 @@ import {
   type TimelineEntry,
 } from "@millrace/api-contract/timeline";
 import { Link } from "react-router";
-import { countOf } from "../parts/format.ts";
-import { ExactDue, ExactTime } from "../parts/time.tsx";
+import { countOf, personName } from "../parts/format.ts";
+import { RelatedEvents } from "./related-events.tsx";
+import { Frames, placeOf } from "./stack.tsx";
+import { Due, ExactTime } from "../parts/time.tsx";
 
 export function Timeline({ event }: { event: EventDetail }) {
-  const { before, after } = arrangeTimeline(event);
+  const { recent, total } = event.deliveries;
+  const repeats = recent
+    // It is null for the first one, which is "Received".
+    .filter(({ ingress }) => ingress !== null)
+    .map((delivery) => ({ kind: "delivery" as const, ...delivery }));
+  const { before, after } = arrangeTimeline(event, repeats);
   return (
     <section aria-labelledby="timeline" className="panel">
       <h2 id="timeline">Timeline</h2>
       <ol className="timeline">
         {event.received_at !== null && (
           <li>
-            <p className="step">Received</p>
+            <p className="step">
+              Received{total > 1 && <span className="quiet"> · delivered {total} times</span>}
+            </p>
             <ExactTime at={event.received_at} />
           </li>
         )}
@@ -29,18 +38,50 @@ export function Timeline({ event }: { event: EventDetail }) {
         )}
         <Entries entries={before} />
         <Now event={event} />
+        <Emitted event={event} />
         <Entries entries={after} />
       </ol>
     </section>
   );
 }
 
-function Entries({ entries }: { entries: readonly TimelineEntry[] }) {
-  return entries.map((entry) => {
+type Repeat = EventDetail["deliveries"]["recent"][number] & { readonly kind: "delivery" };
+
+function Entries({ entries }: { entries: readonly (TimelineEntry | Repeat)[] }) {
+  return entries.map((entry, place) => {
+    if (entry.kind === "delivery") return <Delivered key={`delivery ${place}`} repeat={entry} />;
     if (entry.kind === "act") return <Act key={`${entry.act.at} ${entry.act.action}`} {...entry} />;
     if (entry.kind === "step") return <Step key={`step ${entry.step.name}`} {...entry} />;
     return <FailedAttempts key={entry.attempts.first.attempt} attempts={entry.attempts} />;
   });
+}
+
+/** Counted about a second after it came. */
+function Delivered({ repeat: { at, outcome, ingress } }: { repeat: Repeat }) {
+  return (
+    <li>
+      <p className="step">
+        Delivered again: {outcome}
+        <span className="quiet"> · {ingress}</span>
+      </p>
+      <ExactTime at={at} />
+    </li>
+  );
+}
+
+/** In the transaction of the attempt that completed it. */
+function Emitted({ event: { emitted } }: { event: EventDetail }) {
+  const { total, events } = emitted;
+  if (total === 0) return null;
+  return (
+    <li>
+      <p className="step">
+        Emitted {countOf(total, "event")}
+        {total > events.length && <span className="quiet"> · the first {events.length}</span>}
+      </p>
+      <RelatedEvents events={events} />
+    </li>
+  );
 }
 
 function Act({ act }: { act: EventDetail["acts"][number] }) {
@@ -48,7 +89,7 @@ function Act({ act }: { act: EventDetail["acts"][number] }) {
   return (
     <li className="act">
       <p className="step">
-        {words.charAt(0).toUpperCase() + words.slice(1)} by {act.actor ?? "unknown user"}{" "}
+        {words.charAt(0).toUpperCase() + words.slice(1)} by {personName(act)}{" "}
         <span className="quiet">
           {act.run !== null && (
             <>
@@ -146,25 +187,9 @@ function Stack({ attempt: { stack } }: { attempt: Attempt }) {
       <summary>
         Stack{own !== undefined && <span className="quiet"> · {placeOf(own)}</span>}
       </summary>
-      <ol className="stack">
-        {stack.map((frame, index) => (
-          // oxlint-disable-next-line no-array-index-key -- frames of a recursion are equal
-          <li key={index} className={frame.own ? "own" : "quiet"}>
-            <code>
-              {frame.function !== null && `${frame.function} `}
-              {placeOf(frame)}
-            </code>
-          </li>
-        ))}
-      </ol>
+      <Frames frames={stack} />
     </details>
   );
-}
-
-type Frame = NonNullable<Attempt["stack"]>[number];
-
-function placeOf({ file, line, column }: Frame): string {
-  return [file, line, column].filter((part) => part !== null).join(":");
 }
 
 function Log({ attempt: { log, log_dropped } }: { attempt: Attempt }) {
@@ -200,7 +225,7 @@ function Now({ event }: { event: EventDetail }) {
           {waits ? "Waits, as its handler asked" : "Waits for its next attempt"}
         </p>
         <p>
-          until <ExactDue at={next_attempt_at} />
+          until <Due at={next_attempt_at} />
         </p>
         {waits && <p>{event.last_error}</p>}
       </li>

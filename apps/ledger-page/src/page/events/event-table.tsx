@@ -1,55 +1,67 @@
 import type { EventRow } from "@millrace/api-contract";
-import { Link } from "react-router";
+import { Link, useLocation, useNavigate } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
-import { eventLink } from "../parts/list-filter.ts";
-import { Due, Time } from "../parts/time.tsx";
+import { eventLink, writeFilter, type ListState } from "../parts/list-filter.ts";
+import { copy } from "../parts/notice.tsx";
+import { RowMenu } from "../parts/row-menu.tsx";
+import { Age, Due } from "../parts/time.tsx";
 import { keyOf, type Selection } from "./use-rows.ts";
 
 /** Characters. The event's page has the rest. */
 const ERROR_SHOWN = 240;
-
-const COLUMNS: Column<EventRow>[] = [
-  { id: "when", header: "Recorded", cell: (event) => <Time at={event.recorded_at} /> },
-  {
-    id: "status",
-    header: "Status",
-    cell: (event) => (
-      <>
-        <StatusBadge status={event.status} />
-        {event.outcome !== null && event.outcome !== "handled" && (
-          <span className="quiet outcome">{event.outcome}</span>
-        )}
-        <NextAttempt event={event} />
-      </>
-    ),
-  },
-  { id: "source", header: "Source", cell: (event) => event.source },
-  { id: "type", header: "Type", cell: (event) => event.type },
-  { id: "id", header: "Event", cell: (event) => <EventLink event={event} /> },
-  { id: "attempts", header: "Attempts", cell: (event) => event.attempts },
-  { id: "error", header: "Last error", cell: (event) => lastError(event) },
-];
 
 interface Props {
   readonly rows: EventRow[];
   readonly order: "desc" | "asc";
   /** Undefined for a user who cannot retry. */
   readonly selection: Selection | undefined;
+  readonly onRetry: (row: EventRow) => void;
 }
 
-export function EventTable({ rows, order, selection }: Props) {
+export function EventTable({ rows, order, selection, onRetry }: Props) {
+  // An event's page leads on to the next one of the list that it was opened from.
+  const { search } = useLocation();
+  const state: ListState = { list: rows.map(linkOf), back: search };
+  const columns: Column<EventRow>[] = [
+    { id: "status", header: "Status", cell: (event) => <Status event={event} /> },
+    {
+      id: "id",
+      header: "Event",
+      cell: (event) => (
+        <>
+          <Link to={linkOf(event)} state={state}>
+            {event.event_id}
+          </Link>
+          {event.generation > 0 && <span className="quiet"> · replay {event.generation}</span>}
+        </>
+      ),
+    },
+    { id: "type", header: "Type", cell: (event) => event.type },
+    { id: "source", header: "Source", cell: (event) => event.source },
+    { id: "error", header: "Last error", cell: (event) => lastError(event) },
+    { id: "attempts", header: "Attempts", cell: (event) => event.attempts },
+    { id: "when", header: "Recorded", cell: (event) => <Age at={event.recorded_at} /> },
+    {
+      id: "menu",
+      header: <span className="hidden">Actions</span>,
+      cell: (event) => <EventMenu event={event} onRetry={selection && (() => onRetry(event))} />,
+    },
+  ];
   return (
     <DataTable
       caption={order === "desc" ? "Events, newest first" : "Events, oldest first"}
       className="events"
-      columns={selection === undefined ? COLUMNS : [tickColumn(rows, selection), ...COLUMNS]}
+      columns={selection === undefined ? columns : [tickColumn(rows, selection), ...columns]}
       rows={rows}
       keyOf={keyOf}
       classOf={(row) => row.status}
     />
   );
 }
+
+const linkOf = ({ source, event_id, generation }: EventRow): string =>
+  eventLink(source, event_id, generation);
 
 function tickColumn(rows: readonly EventRow[], selection: Selection): Column<EventRow> {
   const areAll = selection.rows.length === rows.length;
@@ -79,25 +91,18 @@ function tickColumn(rows: readonly EventRow[], selection: Selection): Column<Eve
   };
 }
 
-function NextAttempt({ event }: { event: EventRow }) {
-  const { status, next_attempt_at, last_error_code } = event;
-  if (status !== "pending" || next_attempt_at === null) return null;
-  return (
-    <span className="quiet outcome next">
-      {last_error_code === "retry_later" ? "waits, " : ""}
-      next attempt <Due at={next_attempt_at} />
-    </span>
-  );
-}
-
-function EventLink({ event }: { event: EventRow }) {
+function Status({ event }: { event: EventRow }) {
+  const { status, outcome, next_attempt_at, last_error_code } = event;
   return (
     <>
-      <Link to={eventLink(event.source, event.event_id, event.generation)}>{event.event_id}</Link>
-      {event.generation > 0 && (
-        <span className="quiet" title={`Replay ${event.generation}`}>
-          {" "}
-          · replay {event.generation}
+      <StatusBadge status={status} />
+      {outcome !== null && outcome !== "handled" && (
+        <span className="quiet outcome">{outcome}</span>
+      )}
+      {status === "pending" && next_attempt_at !== null && (
+        <span className="quiet outcome">
+          {last_error_code === "retry_later" ? "waits, " : ""}
+          next attempt <Due at={next_attempt_at} />
         </span>
       )}
     </>
@@ -105,8 +110,30 @@ function EventLink({ event }: { event: EventRow }) {
 }
 
 // An error that a later attempt made good is history.
-function lastError(event: EventRow) {
-  if (event.status === "completed" || event.last_error === null) return null;
-  const { last_error: text } = event;
-  return <code>{text.length > ERROR_SHOWN ? `${text.slice(0, ERROR_SHOWN)}…` : text}</code>;
+function lastError({ status, last_error: text }: EventRow) {
+  if (status === "completed" || text === null) return null;
+  const shown = text.length > ERROR_SHOWN ? `${text.slice(0, ERROR_SHOWN)}…` : text;
+  return <code title={shown}>{shown}</code>;
+}
+
+interface EventMenuProps {
+  readonly event: EventRow;
+  readonly onRetry: (() => void) | undefined;
+}
+
+function EventMenu({ event, onRetry }: EventMenuProps) {
+  const navigate = useNavigate();
+  const { source, type, event_id, status, fingerprint } = event;
+  const items = [
+    { text: "Copy ID", act: () => void copy(event_id, "the ID") },
+    {
+      text: "Show this type",
+      act: () => void navigate(`/events?${writeFilter({ source, type })}`),
+    },
+    ...(fingerprint === null
+      ? []
+      : [{ text: "Show the error", act: () => void navigate(`/errors/${fingerprint}`) }]),
+    ...(onRetry === undefined || status !== "failed" ? [] : [{ text: "Retry…", act: onRetry }]),
+  ];
+  return <RowMenu label={`Actions of ${event_id}`} items={items} />;
 }

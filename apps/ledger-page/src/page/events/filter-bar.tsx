@@ -1,5 +1,7 @@
 import type { OUTCOMES as Outcomes } from "@millrace/api-contract";
+import { X } from "lucide-react";
 import { useId, useState } from "react";
+import { ErrorTitle } from "../errors/error-title.tsx";
 import { STATUSES } from "../parts/badge.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter } from "../parts/filters.tsx";
 import { fromLocal, isFiltered, SPANS, toLocal } from "../parts/list-filter.ts";
@@ -29,31 +31,30 @@ export function FilterBar({ list, types }: { list: List; types: readonly string[
       />
       <TextFilter
         label="Type"
-        placeholder="order.paid"
+        placeholder="Type"
         listId={typesId}
         value={filter.type ?? ""}
         onChange={(type, replace) => narrow({ type }, replace)}
       />
-      {/* The page of errors leads here. */}
-      {filter.error !== undefined && (
-        <TextFilter
-          label="Error"
-          placeholder="1-7c1f0e52b6a94d38"
-          value={filter.error}
-          onChange={(error, replace) => narrow({ error }, replace)}
-        />
-      )}
       <TextFilter
         label="ID starts with"
         name="q"
-        placeholder="evt_1"
+        placeholder="Event ID"
         value={filter.q ?? ""}
         onChange={(q, replace) => narrow({ q }, replace)}
       />
       <TimeFilter list={list} />
-      <button type="button" onClick={() => narrow(NOTHING)} disabled={!isFiltered(filter)}>
-        Clear
-      </button>
+      {filter.error !== undefined && (
+        <button type="button" onClick={() => narrow({ error: "" })}>
+          Error: <ErrorTitle fingerprint={filter.error} />
+          <X aria-label="Show all" />
+        </button>
+      )}
+      {isFiltered(filter) && (
+        <button type="button" className="plain" onClick={() => narrow(NOTHING)}>
+          Clear
+        </button>
+      )}
       <datalist id={typesId}>
         {types.map((type) => (
           <option key={type} value={type} />

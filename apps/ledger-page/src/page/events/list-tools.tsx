@@ -1,4 +1,4 @@
-import type { BulkVerb, EventRow } from "@millrace/api-contract";
+import type { BulkVerb } from "@millrace/api-contract";
 import { useState } from "react";
 import { countOf, formatCount } from "../parts/format.ts";
 import { BulkDialog } from "../runs/bulk-dialog.tsx";
@@ -11,17 +11,14 @@ interface Props {
   readonly setLive: (live: boolean) => void;
   readonly shown: number | undefined;
   readonly total: { readonly count: number; readonly more: boolean } | undefined;
-  readonly selected: readonly EventRow[];
-  readonly onRetrySelected: () => void;
   readonly waiting: number;
   readonly letIn: () => void;
 }
 
-export function ListTools({ list, live, setLive, shown, waiting, letIn, ...props }: Props) {
+export function ListTools({ list, live, setLive, shown, total, waiting, letIn }: Props) {
   const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
   const { filter, cursor, order } = list;
-  const { total, selected } = props;
   return (
     <div className="tools">
       <p role="status" className="quiet">
@@ -48,20 +45,7 @@ export function ListTools({ list, live, setLive, shown, waiting, letIn, ...props
         <span className="dot" aria-hidden="true" />
         Live
       </button>
-      {mayWrite && (
-        <>
-          {selected.length > 0 && (
-            <button
-              className="primary"
-              disabled={!selected.some(({ status }) => status === "failed")}
-              onClick={props.onRetrySelected}
-            >
-              Retry {formatCount(selected.length)} selected…
-            </button>
-          )}
-          <BulkButtons filter={filter} choose={setVerb} />
-        </>
-      )}
+      {mayWrite && <BulkButtons filter={filter} choose={setVerb} />}
       {verb !== undefined && (
         <BulkDialog verb={verb} filter={filter} onClose={() => setVerb(undefined)} />
       )}

@@ -4,13 +4,13 @@ import { StatusBadge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { formatCount } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
-import { Time } from "../parts/time.tsx";
+import { Age } from "../parts/time.tsx";
 
 const COLUMNS: Column<QueuedRow>[] = [
   {
     id: "when",
     header: "Received",
-    cell: ({ received_at }) => <Time at={received_at} />,
+    cell: ({ received_at }) => <Age at={received_at} />,
   },
   {
     id: "status",

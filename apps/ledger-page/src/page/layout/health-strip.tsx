@@ -1,9 +1,11 @@
 import type { Health } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
+import { CircleAlert, CircleCheck, CircleQuestionMark, CircleX } from "lucide-react";
 import { healthQuery } from "../api/queries.ts";
 
 type Item = Pick<Health["items"][number], "level" | "text" | "detail">;
 
+/** It has a fixed height and scrolls in itself, so that no news moves the page. */
 export function HealthStrip() {
   const { data, error } = useQuery(healthQuery);
   const items: readonly Item[] = error
@@ -57,7 +59,12 @@ function summaryOf(level: string, rest: readonly Item[]): string {
   return unknown === 0 ? "All well" : `No trouble found, ${unknown} not known`;
 }
 
-const SIGNS = { ok: "✓", warn: "!", bad: "✕", unknown: "?" };
+const SIGNS = {
+  ok: <CircleCheck />,
+  warn: <CircleAlert />,
+  bad: <CircleX />,
+  unknown: <CircleQuestionMark />,
+};
 
 function Items({ items }: { items: readonly Item[] }) {
   if (items.length === 0) return null;
@@ -65,13 +72,17 @@ function Items({ items }: { items: readonly Item[] }) {
     <ul>
       {items.map(({ level, text, detail }) => (
         <li key={text} className={level}>
-          <span className="sign" aria-hidden="true">
-            {SIGNS[level]}
-          </span>{" "}
-          <strong>{text}</strong>
-          {detail !== null && <span className="quiet"> {detail}</span>}
+          {SIGNS[level]}
+          <span>
+            <strong>{text}</strong>
+            {detail !== null && <span className="quiet"> {withCode(detail)}</span>}
+          </span>
         </li>
       ))}
     </ul>
   );
 }
+
+/** Commands stand between backticks. */
+const withCode = (text: string) =>
+  text.split("`").map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part));

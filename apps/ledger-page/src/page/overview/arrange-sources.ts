@@ -24,17 +24,17 @@ function isQuiet(of: SourceStats, isQueueAway: boolean): boolean {
   return jobs === null ? isQueueAway : queued === 0 && !jobs.paused;
 }
 
-/** A search and few sources fold none; the source that the list shows is never folded. */
+/** A search and few sources fold none. */
 export function arrangeSources(
   sources: readonly NamedSource[],
-  view: { search: string; order: Order; folded: boolean; shown: string | undefined },
+  view: { search: string; order: Order; folded: boolean },
 ): { readonly rows: readonly NamedSource[]; readonly quiet: number } {
   const wanted = view.search.trim().toLowerCase();
   const found = sources.filter(([name]) => name.toLowerCase().includes(wanted));
   const sorted = found.toSorted(comparing(view.order));
   if (wanted !== "" || found.length <= UNFOLDED_MAX) return { rows: sorted, quiet: 0 };
   const isQueueAway = sources.every(([, { jobs }]) => jobs === null);
-  const loud = sorted.filter(([name, of]) => name === view.shown || !isQuiet(of, isQueueAway));
+  const loud = sorted.filter(([, of]) => !isQuiet(of, isQueueAway));
   const quiet = sorted.length - loud.length;
   return { rows: view.folded ? loud : sorted, quiet };
 }

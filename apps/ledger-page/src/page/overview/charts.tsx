@@ -1,127 +1,196 @@
-import type { Activity } from "@millrace/api-contract";
+import type { Activity, ActivityBucket } from "@millrace/api-contract";
 import { durationOf } from "@millrace/api-contract/run-text";
-import {
-  Bar,
-  ComposedChart,
-  Line,
-  LineChart,
-  ResponsiveContainer,
-  Tooltip,
-  XAxis,
-  YAxis,
-  type TooltipContentProps,
-} from "recharts";
+import { useState, type PointerEvent } from "react";
 import { formatCount } from "../parts/format.ts";
+import {
+  barPath,
+  durationTick,
+  durationTopOf,
+  stepPath,
+  ticksOf,
+  topOf,
+  type Values,
+} from "./axes.ts";
 
-export function ThroughputChart({ activity }: { activity: Activity }) {
-  const timeText = timeTextOf(activity.bucket_seconds);
-  return (
-    <ResponsiveContainer width="100%" height={132}>
-      <ComposedChart
-        data={[...activity.buckets]}
-        margin={CHART_MARGIN}
-        barCategoryGap={1}
-        title="Events over time"
-      >
-        <XAxis dataKey="at" tickFormatter={timeText} {...X_AXIS} />
-        <YAxis allowDecimals={false} tickFormatter={formatCount} {...Y_AXIS} />
-        <Tooltip
-          content={<ChartTip format={formatCount} timeText={timeText} />}
-          isAnimationActive={false}
-        />
-        <Bar
-          dataKey="completed"
-          stackId="settled"
-          className="completed"
-          isAnimationActive={false}
-        />
-        <Bar dataKey="failed" stackId="settled" className="failed" isAnimationActive={false} />
-        <Line
-          dataKey="recorded"
-          type="step"
-          className="recorded"
-          dot={false}
-          isAnimationActive={false}
-        />
-      </ComposedChart>
-    </ResponsiveContainer>
-  );
+interface Props {
+  readonly activity: Activity;
+  /** The time from the beginning of one bucket to the end of another. */
+  readonly onSelect: (since: string, until: string) => void;
 }
 
-export function LatencyChart({ activity }: { activity: Activity }) {
-  const timeText = timeTextOf(activity.bucket_seconds);
+/** Events and latencies over one time axis, with one crosshair. Dragging selects a time. */
+export function Charts({ activity: { buckets, bucket_seconds: seconds }, onSelect }: Props) {
+  const [pointed, setPointed] = useState<number>();
+  const [from, setFrom] = useState<number>();
+  const first = Date.parse(buckets[0]?.at ?? "");
+  const bucketMs = seconds * 1_000;
+  const until = first + buckets.length * bucketMs;
+  const share = (bucket: number) => `${(100 * bucket) / buckets.length}%`;
+  const bucketAt = ({ clientX, currentTarget }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    const bucket = Math.floor(((clientX - left) / width) * buckets.length);
+    return Math.min(buckets.length - 1, Math.max(0, bucket));
+  };
+  const range = [from ?? pointed ?? 0, pointed ?? 0].toSorted((a, b) => a - b);
+  const [begin = 0, end = 0] = range;
+  const timeAt = (bucket: number) => new Date(first + bucket * bucketMs).toISOString();
+  const shown = pointed === undefined ? undefined : buckets[pointed];
   return (
-    <ResponsiveContainer width="100%" height={132}>
-      <LineChart
-        data={[...activity.buckets]}
-        margin={CHART_MARGIN}
-        title="Time from recorded to settled"
-      >
-        <XAxis dataKey="at" tickFormatter={timeText} {...X_AXIS} />
-        <YAxis tickFormatter={durationOf} {...Y_AXIS} />
-        <Tooltip
-          content={<ChartTip format={durationOf} timeText={timeText} />}
-          isAnimationActive={false}
-        />
-        {["p95", "p50"].map((name) => (
-          <Line
-            key={name}
-            dataKey={`${name}_ms`}
-            {...{ name, className: name, dot: { r: 1.5, className: name } }}
-            {...LINE}
-          />
-        ))}
-      </LineChart>
-    </ResponsiveContainer>
-  );
-}
-
-// Nothing is drawn where nothing settled; a bucket between two such ones is a dot.
-const LINE = {
-  type: "monotone",
-  connectNulls: false,
-  isAnimationActive: false,
-} as const;
-
-interface ChartTipProps extends Partial<TooltipContentProps<number, string>> {
-  readonly format: (value: number) => string;
-  readonly timeText: (at: string) => string;
-}
-
-function ChartTip({ active, payload, label, format, timeText }: ChartTipProps) {
-  if (active !== true || payload === undefined || payload.length === 0) return null;
-  return (
-    <div className="tip">
-      <strong>{timeText(String(label))}</strong>
-      {payload.map(({ name, value }) => (
-        <div key={String(name)}>
-          {String(name)}: {typeof value === "number" ? format(value) : "–"}
-        </div>
+    <div
+      className="plots"
+      onPointerMove={(event) => setPointed(bucketAt(event))}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setFrom(bucketAt(event));
+      }}
+      onPointerUp={() => {
+        if (from !== undefined) onSelect(timeAt(begin), timeAt(end + 1));
+      }}
+      onPointerCancel={() => setFrom(undefined)}
+      onPointerLeave={() => setPointed(undefined)}
+    >
+      <Throughput buckets={buckets} />
+      <Latency buckets={buckets} />
+      {ticksOf(first, until).map((ms) => (
+        <span key={ms} className="tick" style={{ left: share((ms - first) / bucketMs) }}>
+          {tickText(ms)}
+        </span>
       ))}
+      {from !== undefined && (
+        <div
+          className="selected"
+          style={{ left: share(begin), width: share(end + 1 - begin) }}
+          aria-hidden="true"
+        />
+      )}
+      {shown !== undefined && pointed !== undefined && (
+        <>
+          <div className="crosshair" style={{ left: share(pointed + 0.5) }} aria-hidden="true" />
+          <Tip
+            bucket={shown}
+            place={
+              pointed < buckets.length / 2
+                ? { left: `calc(${share(pointed + 1)} + 8px)` }
+                : { right: `calc(${share(buckets.length - pointed)} + 8px)` }
+            }
+          />
+        </>
+      )}
     </div>
   );
 }
 
-// Colours come from the stylesheet, so that they follow the light and the dark.
+interface PlotProps {
+  readonly buckets: readonly ActivityBucket[];
+}
 
-const CHART_MARGIN = { top: 6, right: 4, bottom: 0, left: 0 };
+function Throughput({ buckets }: PlotProps) {
+  const of = (name: "recorded" | "completed" | "failed") => buckets.map((bucket) => bucket[name]);
+  const [recorded, completed, failed] = [of("recorded"), of("completed"), of("failed")];
+  const ended = completed.map((count, at) => count + (failed[at] ?? 0));
+  const top = topOf(Math.max(0, ...recorded, ...ended));
+  return (
+    <Plot title="Events over time" length={buckets.length} top={top} textOf={formatCount}>
+      <path className="completed" d={barPath(completed, [], top)} />
+      <path className="failed" d={barPath(failed, completed, top)} />
+      <path d={stepPath(recorded, top)} />
+    </Plot>
+  );
+}
 
-const X_AXIS = { tickLine: false, axisLine: true, minTickGap: 40, height: 20 } as const;
-const Y_AXIS = { tickLine: false, axisLine: false, width: 58, tickCount: 3 } as const;
+function Latency({ buckets }: PlotProps) {
+  const of = (name: "p50_ms" | "p95_ms"): Values => buckets.map((bucket) => bucket[name]);
+  const [p50, p95] = [of("p50_ms"), of("p95_ms")];
+  const top = durationTopOf(Math.max(0, ...p95.map((ms) => ms ?? 0)));
+  return (
+    <Plot title="Time to settle" length={buckets.length} top={top} textOf={durationTick}>
+      <path d={stepPath(p50, top)} />
+      <path className="p95" d={stepPath(p95, top)} />
+    </Plot>
+  );
+}
+
+interface PlotFrame {
+  readonly title: string;
+  readonly length: number;
+  readonly top: number;
+  readonly textOf: (value: number) => string;
+  readonly children: React.ReactNode;
+}
+
+function Plot({ title, length, top, textOf, children }: PlotFrame) {
+  return (
+    <div className="plot">
+      {[0, 0.5, 1].map((height) => (
+        <div key={height} className="level" style={{ bottom: `${100 * height}%` }}>
+          <span>{textOf(height * top)}</span>
+        </div>
+      ))}
+      <svg viewBox={`0 0 ${length} 100`} preserveAspectRatio="none" role="img" aria-label={title}>
+        {children}
+      </svg>
+    </div>
+  );
+}
+
+function Tip({ bucket, place }: { bucket: ActivityBucket; place: React.CSSProperties }) {
+  const duration = (ms: number | null) => (ms === null ? "–" : durationOf(ms));
+  const rows = [
+    ["recorded", formatCount(bucket.recorded)],
+    ["completed", formatCount(bucket.completed)],
+    ["failed", formatCount(bucket.failed)],
+    ["p50", duration(bucket.p50_ms)],
+    ["p95", duration(bucket.p95_ms)],
+    ["p95, run again", duration(bucket.waited_p95_ms)],
+  ] as const;
+  return (
+    <dl className="tip" style={place}>
+      <strong>{tipText.format(Date.parse(bucket.at))}</strong>
+      {rows.map(([name, text]) => (
+        <div key={name}>
+          <dt className={`key ${name}`}>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Completed and failed events over time, without axes. */
+export function Sparkline({ buckets, label }: PlotProps & { label: string }) {
+  const completed = buckets.map((bucket) => bucket.completed);
+  const failed = buckets.map((bucket) => bucket.failed);
+  const top = Math.max(1, ...completed.map((count, at) => count + (failed[at] ?? 0)));
+  return (
+    <svg
+      className="spark"
+      viewBox={`0 0 ${buckets.length} 100`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      <path className="completed" d={barPath(completed, [], top)} />
+      <path className="failed" d={barPath(failed, completed, top)} />
+    </svg>
+  );
+}
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   hourCycle: "h23",
 });
-
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const HOUR_SECONDS = 3_600;
+const tipText = new Intl.DateTimeFormat(undefined, {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
 
-/** With the day for buckets of an hour or more. */
-const timeTextOf =
-  (bucketSeconds: number) =>
-  (at: string): string => {
-    const time = clock.format(Date.parse(at));
-    return bucketSeconds < HOUR_SECONDS ? time : `${day.format(Date.parse(at))}, ${time}`;
-  };
+/** The day at midnight, and the time else. */
+function tickText(ms: number): string {
+  const time = clock.format(ms);
+  return time === "00:00" ? day.format(ms) : time;
+}

@@ -1,27 +1,33 @@
-import type { SourceStats, Stats } from "@millrace/api-contract";
+import type { SourceStats } from "@millrace/api-contract";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
+import { activityQuery, statsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
-import { writeFilter, type ListFilter } from "../parts/list-filter.ts";
+import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
+import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
+import { Sparkline } from "./charts.tsx";
 
 const SEARCHED_MIN = 9;
 
-export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Stats }) {
+export function SourcesTable() {
+  const stats = useQuery(statsQuery);
   const [search, setSearch] = useState("");
   const [folded, setFolded] = useState(true);
   const [order, setOrder] = useState<Order>({ column: "source", descending: false });
-  const sources = Object.entries(stats.sources);
-  const view = { search, order, folded, shown: filter.source };
-  const { rows, quiet } = arrangeSources(sources, view);
-  const shown = filter.source === undefined ? undefined : stats.sources[filter.source];
+  const sources = Object.entries(stats.data?.sources ?? {});
+  const { rows, quiet } = arrangeSources(sources, { search, order, folded });
   return (
-    <>
+    <section className="source-list" aria-label="Sources">
+      {stats.error && <ErrorNote error={stats.error} onRetry={() => void stats.refetch()} />}
+      {stats.isPending && <p className="quiet">Counting events…</p>}
       {sources.length >= SEARCHED_MIN && (
         <input
           type="search"
@@ -31,42 +37,50 @@ export function SourcesTable({ filter, stats }: { filter: ListFilter; stats: Sta
           onChange={(event) => setSearch(event.target.value)}
         />
       )}
-      <div className="scroll">
-        <table className="counts">
-          <caption>Events and jobs by source</caption>
-          <thead>
-            <tr>
-              {COLUMNS.map((column) => (
-                <SortHead key={column} {...{ column, order }} onOrder={setOrder} />
+      {sources.length > 0 && (
+        <div className="scroll">
+          <table className="data cards">
+            <caption className="hidden">Events and jobs by source</caption>
+            <thead>
+              <tr>
+                {COLUMNS.map((column) => (
+                  <SortHead key={column} {...{ column, order }} onOrder={setOrder} />
+                ))}
+                <th scope="col">Last hour</th>
+                <th scope="col">
+                  <span className="hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(([source, of]) => (
+                <SourceRow key={source} source={source} of={of} />
               ))}
-              <th scope="col">
-                <span className="hidden">Pause</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([source, of]) => (
-              <SourceRow key={source} source={source} of={of} filter={filter} />
-            ))}
-          </tbody>
-          {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
-        </table>
-      </div>
-      {shown !== undefined && shown.refused.length > 0 && (
-        <p>
-          <strong>{filter.source} refuses deliveries</strong>: {refusalsOf(shown)}.{" "}
-          <code>millrace verify</code> says why it refuses one.
-        </p>
+            </tbody>
+            {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
+          </table>
+        </div>
       )}
-      {rows.length === 0 && quiet === 0 && <p className="quiet">No source has such a name.</p>}
+      {sources.map(
+        ([source, of]) =>
+          of.refused.length > 0 && (
+            <p key={source}>
+              <strong>{source} refuses deliveries</strong>: {refusalsOf(of)}.{" "}
+              <code>millrace verify</code> says why it refuses one.
+            </p>
+          ),
+      )}
+      {sources.length > 0 && rows.length === 0 && quiet === 0 && (
+        <p className="quiet">No source has such a name.</p>
+      )}
       {quiet > 0 && (
-        <button className="small fold" aria-expanded={!folded} onClick={() => setFolded(!folded)}>
+        <button className="plain" aria-expanded={!folded} onClick={() => setFolded(!folded)}>
           {folded
             ? `${quiet} ${rows.length > 0 ? "more" : "sources"}, all quiet`
             : "Fold quiet sources"}
         </button>
       )}
-    </>
+    </section>
   );
 }
 
@@ -82,7 +96,7 @@ function SortHead({ column, order, onOrder }: SortHeadProps) {
   const direction = order.descending ? "descending" : "ascending";
   const isSorted = order.column === column;
   return (
-    <th scope="col" aria-sort={isSorted ? direction : undefined}>
+    <th scope="col" className={column} aria-sort={isSorted ? direction : undefined}>
       <button
         className="sort"
         title={
@@ -99,15 +113,11 @@ function SortHead({ column, order, onOrder }: SortHeadProps) {
   );
 }
 
-function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter }) {
-  const { source, of, filter } = props;
-  const isShown = filter.source === source;
+function SourceRow({ source, of }: { source: string; of: SourceStats }) {
   return (
-    <tr className={isShown ? "shown" : ""}>
+    <tr>
       <th scope="row">
-        <Link to={`/?${writeFilter({ source })}`} aria-current={isShown ? "true" : undefined}>
-          {source}
-        </Link>
+        <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
         {of.jobs?.paused === true && <span className="badge paused">paused</span>}
         {of.refused.length > 0 && (
           <span className="badge failed" title={refusalsOf(of)}>
@@ -115,41 +125,60 @@ function SourceRow(props: { source: string; of: SourceStats; filter: ListFilter 
           </span>
         )}
       </th>
-      <td title={depthsOf(of)}>{formatQueued(of.queued)}</td>
+      <td className="queued" data-label="Queued" title={depthsOf(of)}>
+        {formatQueued(of.queued)}
+      </td>
       {STATUSES.map((status) => (
-        <td key={status} className={of[status] > 0 ? status : "quiet"}>
-          <Link to={`/?${writeFilter({ source, status })}`}>
-            {formatCount(of[status])}
-            <span className="hidden">
-              {" "}
-              {status} events of {source}
-            </span>
-          </Link>
-        </td>
+        <Cell key={status} status={status} count={of[status]} source={source} />
       ))}
-      <td>{of.jobs !== null && <PauseButton source={source} paused={of.jobs.paused} />}</td>
+      <td>
+        <LastHour source={source} />
+      </td>
+      <td className="menu">
+        {of.jobs !== null && <PauseMenu source={source} paused={of.jobs.paused} />}
+      </td>
     </tr>
   );
 }
 
-function PauseButton({ source, paused }: { source: string; paused: boolean }) {
+interface CellProps {
+  readonly status: (typeof STATUSES)[number];
+  readonly count: number;
+  readonly source?: string;
+}
+
+function Cell({ status, count, source }: CellProps) {
+  const name = status.charAt(0).toUpperCase() + status.slice(1);
+  return (
+    <td className={count > 0 ? status : `${status} zero`} data-label={name}>
+      <Link to={`/events?${writeFilter({ ...(source && { source }), status })}`}>
+        {formatCount(count)}
+        <span className="hidden">
+          {" "}
+          {status} events{source !== undefined && ` of ${source}`}
+        </span>
+      </Link>
+    </td>
+  );
+}
+
+function LastHour({ source }: { source: string }) {
+  const { data } = useQuery(activityQuery({ source, range: "1h" }));
+  if (data === undefined) return null;
+  return <Sparkline buckets={data.buckets} label={`Events of ${source} in the last hour`} />;
+}
+
+function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
   const [asked, setAsked] = useState(false);
   if (!useMayWrite()) return null;
   const verb = paused ? "resume" : "pause";
   const label = paused ? "Resume" : "Pause";
   return (
     <>
-      <button className="small" onClick={() => setAsked(true)}>
-        <span className="hidden">
-          {label} {source}…
-        </span>
-        <span className="wide" aria-hidden="true">
-          {label}…
-        </span>
-        <span className="narrow" aria-hidden="true">
-          {paused ? "▸" : "‖"}
-        </span>
-      </button>
+      <RowMenu
+        label={`Actions of ${source}`}
+        items={[{ text: `${label} ${source}…`, act: () => setAsked(true) }]}
+      />
       {asked && (
         <ReasonDialog
           title={`${label} ${source}`}
@@ -181,15 +210,13 @@ function Total({ sources }: { sources: readonly SourceStats[] }) {
     <tfoot>
       <tr>
         <th scope="row">All</th>
-        <td>{formatQueued(queued)}</td>
+        <td className="queued" data-label="Queued">
+          {formatQueued(queued)}
+        </td>
         {STATUSES.map((status) => (
-          <td key={status}>
-            <Link to={`/?${writeFilter({ status })}`}>
-              {formatCount(sumOf((of) => of[status]))}
-              <span className="hidden"> {status} events</span>
-            </Link>
-          </td>
+          <Cell key={status} status={status} count={sumOf((of) => of[status])} />
         ))}
+        <td />
         <td />
       </tr>
     </tfoot>

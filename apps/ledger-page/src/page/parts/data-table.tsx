@@ -22,7 +22,7 @@ export function DataTable<Row>(props: Props<Row>) {
   if (rows.length === 0) return null;
   return (
     <div className="scroll">
-      <table className={`data ${className}`} role="table">
+      <table className={`data cards ${className}`} role="table">
         <caption className="hidden">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">

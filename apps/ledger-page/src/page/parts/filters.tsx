@@ -7,6 +7,7 @@ import { statsQuery } from "../api/queries.ts";
 export function useUrlFields(place: string) {
   const [query, setQuery] = useSearchParams();
   return {
+    query,
     given: (key: string) => query.get(key) ?? undefined,
     change: (key: string, value: string, replace = false) => {
       const next = new URLSearchParams(query);
@@ -101,7 +102,8 @@ export function TextFilter({ label, placeholder, value, name, listId, onChange }
 interface SelectFieldProps {
   readonly label: string;
   readonly value: string | undefined;
-  readonly any: string;
+  /** The text of no value, where that is a choice. */
+  readonly any?: string;
   readonly options: readonly string[];
   readonly textOf?: (option: string) => string;
   readonly onChange: (value: string) => void;
@@ -115,7 +117,7 @@ export function SelectField(props: SelectFieldProps) {
     <label className="field">
       <span>{label}</span>
       <select value={value ?? ""} onChange={(event) => onChange(event.target.value)}>
-        <option value="">{any}</option>
+        {any !== undefined && <option value="">{any}</option>}
         {known.map((option) => (
           <option key={option} value={option}>
             {textOf(option)}

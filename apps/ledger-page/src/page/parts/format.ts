@@ -2,9 +2,22 @@ const grouped = new Intl.NumberFormat(undefined);
 
 export const formatCount = (count: number): string => grouped.format(count);
 
+const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumSignificantDigits: 2 });
+
+export const formatShare = (share: number): string => percent.format(share);
+
 /** `1 event`, `2 events`. */
 export const countOf = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+interface Person {
+  readonly actor: string | null;
+  readonly via: string;
+}
+
+/** One name everywhere. On an open loopback nobody signs in. */
+export const personName = ({ actor, via }: Person): string =>
+  actor ?? (via === "local" ? "local user" : "unknown user");
 
 const UNITS = [
   ["d", 86_400],

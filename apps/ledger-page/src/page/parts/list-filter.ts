@@ -53,6 +53,12 @@ export function eventLink(source: string, id: string, generation?: number): stri
   return `/event?${query}`;
 }
 
+/** Of an event that a list led to: the links of that list, and its query. */
+export interface ListState {
+  readonly list: readonly string[];
+  readonly back: string;
+}
+
 /** In the browser's zone, as `datetime-local` takes it. */
 export function toLocal(instant: string | undefined): string {
   const ms = Date.parse(instant ?? "");

@@ -1,3 +1,4 @@
+import { Copy, X } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { Link } from "react-router";
 import { ErrorNote } from "./error-note.tsx";
@@ -39,8 +40,8 @@ export function NoticeBar() {
           ) : (
             <ErrorNote error={notice.error} />
           )}
-          <button className="plain" onClick={() => notify(undefined)} aria-label="Dismiss">
-            ×
+          <button className="icon" onClick={() => notify(undefined)} aria-label="Dismiss">
+            <X />
           </button>
         </div>
       )}
@@ -50,13 +51,14 @@ export function NoticeBar() {
 
 export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
-    <button type="button" className="small" onClick={() => void copy(text, what)}>
-      Copy<span className="hidden"> {what}</span>
+    <button type="button" className="icon" onClick={() => void copy(text, what)}>
+      <Copy aria-hidden="true" />
+      <span className="hidden">Copy {what}</span>
     </button>
   );
 }
 
-async function copy(text: string, what: string): Promise<void> {
+export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     notify({ kind: "done", text: `Copied ${what}.` });

@@ -6,9 +6,9 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
+  fractionalSecondDigits: 3,
   hourCycle: "h23",
 });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const whole = new Intl.DateTimeFormat(undefined, {
   year: "numeric",
   month: "short",
@@ -21,28 +21,16 @@ const whole = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-export function Time({ at }: { at: string }) {
-  const ms = Date.parse(at);
-  const age = useNow((now) => ageOf(ms, now));
-  const isToday = useNow((now) => Number(sameDay(now, ms))) === 1;
-  return (
-    <time dateTime={at} title={exact(at)}>
-      {age} <span className="quiet">{isToday ? clock.format(ms) : day.format(ms)}</span>
-    </time>
-  );
-}
-
 interface At {
   readonly at: string;
 }
 
-/** An instant as how long ago it was; `ExactTime` has the date and the milliseconds too. */
+/** An instant as how long ago it was; `ExactTime` has the time of the day too. */
 export const Age = ({ at }: At) => <Relative at={at} textOf={agoOf} />;
 export const ExactTime = ({ at }: At) => <Relative at={at} textOf={agoOf} isExact />;
 
-/** An instant to come as how long it is until then; `ExactDue` has the date too. */
+/** An instant to come as how long it is until then. */
 export const Due = ({ at }: At) => <Relative at={at} textOf={leftOf} />;
-export const ExactDue = ({ at }: At) => <Relative at={at} textOf={leftOf} isExact />;
 
 interface RelativeProps extends At {
   readonly textOf: (ms: number, nowMs: number) => string;
@@ -52,9 +40,9 @@ interface RelativeProps extends At {
 function Relative({ at, textOf, isExact = false }: RelativeProps) {
   const text = useNow((now) => textOf(Date.parse(at), now));
   return (
-    <time dateTime={at} title={isExact ? at : exact(at)}>
-      {isExact && `${exact(at)} `}
-      {isExact ? <span className="quiet">{text}</span> : text}
+    <time dateTime={at} title={whole.format(Date.parse(at))}>
+      {text}
+      {isExact && <span className="quiet"> · {clock.format(Date.parse(at))}</span>}
     </time>
   );
 }
@@ -68,10 +56,6 @@ function agoOf(ms: number, nowMs: number): string {
   const age = ageOf(ms, nowMs);
   return age === "now" ? age : `${age} ago`;
 }
-
-const exact = (at: string): string => whole.format(Date.parse(at));
-const sameDay = (a: number, b: number): boolean =>
-  new Date(a).toDateString() === new Date(b).toDateString();
 
 // One clock for every age on the page. It stands while nobody looks.
 const TICK_MS = 1_000;
@@ -96,6 +80,6 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-function useNow<T extends string | number>(of: (nowMs: number) => T): T {
+function useNow(of: (nowMs: number) => string): string {
   return useSyncExternalStore(subscribe, () => of(nowMs));
 }

@@ -3,6 +3,7 @@ import { REASON_WORDS, timeText, VERB_STATUS, VERB_WORDS } from "@millrace/api-c
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { serverNowMs } from "../api/request.ts";
+import { ErrorTitle } from "../errors/error-title.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
@@ -138,11 +139,27 @@ export function FilterWords({ filter }: { filter: object }) {
     <ul className="filter-words" aria-label="Filter">
       {given.map(([key, value]) => (
         <li key={key}>
-          {key} <code>{String(value)}</code>
+          {key} <FilterValue name={key} value={value} />
         </li>
       ))}
     </ul>
   );
+}
+
+/** In one line: an error by its title, and the rest as it was asked for. */
+export function FilterText({ filter }: { filter: object }) {
+  const given = Object.entries(filter).filter(([, value]) => value !== null && value !== false);
+  if (given.length === 0) return "all events";
+  return given.map(([key, value]) => (
+    <span key={key}>
+      {key} <FilterValue name={key} value={value} />{" "}
+    </span>
+  ));
+}
+
+function FilterValue({ name, value }: { name: string; value: unknown }) {
+  if (name === "error") return <ErrorTitle fingerprint={String(value)} />;
+  return <code>{typeof value === "string" ? value : JSON.stringify(value)}</code>;
 }
 
 const SKIP_WORDS: Readonly<Record<string, string>> = REASON_WORDS;

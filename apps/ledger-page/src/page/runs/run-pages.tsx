@@ -1,6 +1,7 @@
 import type { BodyOf, BulkRun } from "@millrace/api-contract";
 import { durationOf, runResult } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ChevronLeft } from "lucide-react";
 import { useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { Link, useParams } from "react-router";
 import { runQuery, runsQuery } from "../api/queries.ts";
@@ -9,10 +10,10 @@ import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
 import { isOpen, progressText } from "../parts/run-text.ts";
-import { Age, Time } from "../parts/time.tsx";
-import { useTitle } from "../parts/use-title.ts";
+import { Age } from "../parts/time.tsx";
+import { PageHead, useTitle } from "../parts/page-head.tsx";
 import { useMayWrite } from "../session/session.ts";
-import { FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
+import { FilterText, FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
 import { readRate } from "./bulk.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 
@@ -24,8 +25,10 @@ export function RunPage() {
   const { data, error } = run;
   return (
     <section className="list">
-      <p>
-        <Link to="/runs">← Runs</Link>
+      <p className="back">
+        <Link to="/runs">
+          <ChevronLeft /> Runs
+        </Link>
       </p>
       <h1 ref={heading} tabIndex={-1}>
         Run {id}
@@ -64,7 +67,7 @@ function Progress({ run }: { run: BulkRun }) {
   const value = total === null && isOpen(run) ? {} : { value: listed, max: total ?? listed };
   return (
     <div>
-      {isOpen(run) && <progress className="run-progress" aria-label="Events reached" {...value} />}
+      {isOpen(run) && <progress aria-label="Events reached" {...value} />}
       <p>
         {progressText(run)}
         {isOpen(run) && `, ${formatCount(rate)} a second`}
@@ -140,15 +143,14 @@ function RunActs({ run, focusNext }: RunActsProps) {
 }
 
 export function RunsPage() {
-  useTitle("Runs");
   const runs = useQuery(runsQuery);
   const { data, error } = runs;
   return (
     <section className="list">
-      <h1>Runs</h1>
-      <p className="quiet">
-        Retries and replays of many events. The workers carry them on when this page is closed.
-      </p>
+      <PageHead
+        title="Runs"
+        about="Retries and replays of many events. The workers carry them on when this page is closed."
+      />
       {error && <ErrorNote error={error} onRetry={() => void runs.refetch()} />}
       <p role="status" className="quiet">
         {data === undefined && error === null && "Loading…"}
@@ -180,9 +182,14 @@ const COLUMNS: Column<BulkRun>[] = [
       </Link>
     ),
   },
-  { id: "state", header: "State", cell: (run) => run.state },
+  {
+    id: "state",
+    header: "State",
+    cell: ({ state }) => <span className={`badge ${state}`}>{state}</span>,
+  },
+  { id: "target", header: "Of", cell: (run) => <FilterText filter={run.filter} /> },
   { id: "reached", header: "Progress", cell: (run) => progressText(run) },
   { id: "results", header: "Result", cell: (run) => runResult(run) },
-  { id: "who", header: "Who", cell: (run) => run.started_by ?? "unknown user" },
-  { id: "when", header: "Started", cell: (run) => <Time at={run.created_at} /> },
+  { id: "who", header: "By", cell: (run) => run.started_by ?? "unknown user" },
+  { id: "when", header: "Started", cell: (run) => <Age at={run.created_at} /> },
 ];

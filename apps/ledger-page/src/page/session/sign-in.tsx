@@ -6,7 +6,7 @@ import { forgetData, SESSION_KEY } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { useTitle } from "../parts/use-title.ts";
+import { useTitle } from "../parts/page-head.tsx";
 import { nextPath } from "./next-path.ts";
 
 export function SignIn() {

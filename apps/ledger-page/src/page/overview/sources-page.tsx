@@ -1,49 +1,39 @@
-import type { Disagreement, Stats } from "@millrace/api-contract";
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
+import type { Disagreement } from "@millrace/api-contract";
+import { useQuery } from "@tanstack/react-query";
+import { CircleCheck, CircleX } from "lucide-react";
 import { Link } from "react-router";
 import { disagreementsQuery } from "../api/queries.ts";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
-import { eventLink, type ListFilter } from "../parts/list-filter.ts";
+import { eventLink } from "../parts/list-filter.ts";
+import { PageHead } from "../parts/page-head.tsx";
 import { Age } from "../parts/time.tsx";
 import { SourcesTable } from "./sources-table.tsx";
 
-// The charts are most of the script, and the list need not wait for them.
-const Activity = lazy(() => import("./activity.tsx"));
-
-export function Overview({ filter, stats }: { filter: ListFilter; stats: UseQueryResult<Stats> }) {
+export function SourcesPage() {
   return (
-    <section className="overview" aria-labelledby="overview">
-      <h2 id="overview" className="hidden">
-        Overview
-      </h2>
-      <div className="panel sources">
-        {stats.error && <ErrorNote error={stats.error} onRetry={() => void stats.refetch()} />}
-        {stats.isPending && <p className="quiet">Counting events…</p>}
-        <PanelBoundary>
-          {stats.data && <SourcesTable filter={filter} stats={stats.data} />}
-        </PanelBoundary>
-        <PanelBoundary>
-          <Agreement />
-        </PanelBoundary>
-      </div>
+    <>
+      <PageHead
+        title="Sources"
+        about="Events by source and status, and the jobs that wait on its queue."
+      />
       <PanelBoundary>
-        <Suspense fallback={<div className="panel charts quiet">Reading the last hour…</div>}>
-          <Activity filter={filter} />
-        </Suspense>
+        <SourcesTable />
       </PanelBoundary>
-    </section>
+      <PanelBoundary>
+        <Agreement />
+      </PanelBoundary>
+    </>
   );
 }
 
 function Agreement() {
   const { data, error } = useQuery(disagreementsQuery);
   if (error) return <ErrorNote error={error} />;
-  if (data === undefined) return <p className="agreement quiet">Comparing ledger and queues…</p>;
+  if (data === undefined) return <p className="quiet">Comparing ledger and queues…</p>;
   const kinds = data.kinds.filter((kind) => kind.count > 0);
   return (
-    <div className="agreement">
+    <div>
       {data.not_compared.length > 0 && (
         <p>
           <strong>Not compared</strong>: {data.not_compared.join(", ")}. Redis refuses their queues,
@@ -52,10 +42,7 @@ function Agreement() {
       )}
       {kinds.length === 0 ? (
         <p>
-          <span className="sign completed" aria-hidden="true">
-            ✓
-          </span>{" "}
-          Ledger and queues agree{" "}
+          <CircleCheck /> Ledger and queues agree{" "}
           <span className="quiet">
             · checked <Age at={data.checked_at} />
           </span>
@@ -63,11 +50,8 @@ function Agreement() {
       ) : (
         <>
           <p>
-            <span className="sign failed" aria-hidden="true">
-              ✕
-            </span>{" "}
-            <strong>Ledger and queues disagree</strong>. A worker repairs what it can. Check again
-            in a minute.
+            <CircleX /> <strong>Ledger and queues disagree</strong>. A worker repairs what it can.
+            Check again in a minute.
           </p>
           <dl className="kinds">
             {kinds.map((kind) => (

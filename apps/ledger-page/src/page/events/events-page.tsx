@@ -3,24 +3,22 @@ import { useState } from "react";
 import type { EventRow } from "@millrace/api-contract";
 import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs, request } from "../api/request.ts";
-import { Overview } from "../overview/overview.tsx";
 import { Pager } from "../parts/data-table.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { apiFilter, isFiltered, writeFilter, type ListFilter } from "../parts/list-filter.ts";
 import { CopyButton, notify } from "../parts/notice.tsx";
-import { useTitle } from "../parts/use-title.ts";
+import { PageHead } from "../parts/page-head.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { EventTable } from "./event-table.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { ListTools } from "./list-tools.tsx";
 import { QueuedEvents } from "./queued-events.tsx";
 import { useList } from "./use-list.ts";
-import { useHold, useRetryKeys, useSelection, useSteadyRows } from "./use-rows.ts";
+import { useHold, useRetryKeys, useSelection, useSteadyRows, type Selection } from "./use-rows.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import { countOf } from "../parts/format.ts";
+import { countOf, formatCount } from "../parts/format.ts";
 
-export function LedgerPage() {
-  useTitle("Ledger");
+export function EventsPage() {
   const list = useList();
   const { filter, cursor, order } = list;
   const [live, setLive] = useState(true);
@@ -48,48 +46,68 @@ export function LedgerPage() {
   const next = page.isPlaceholderData ? undefined : page.data?.next;
   const words = PAGER_WORDS[order];
   return (
-    <>
-      <h1 className="hidden">Ledger</h1>
-      <Overview filter={filter} stats={stats} />
-      <section aria-labelledby="events" className="list" aria-busy={page.isPlaceholderData}>
-        <h2 id="events">Events</h2>
-        <FilterBar list={list} types={typesOf(rows)} />
-        <ListTools
-          {...{ list, live, setLive, waiting, letIn }}
-          total={total.data}
-          selected={selection.rows}
-          onRetrySelected={() => setToRetry(selection.rows)}
-          shown={page.data === undefined ? undefined : rows.length}
-        />
-        {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
-        {page.isPending && <p className="quiet">Reading events…</p>}
-        <PanelBoundary>
-          {page.data !== undefined && <QueuedEvents queued={queued} />}
-          {rows.length > 0 ? (
-            <div {...hold.handlers}>
-              <EventTable rows={rows} order={order} selection={mayWrite ? selection : undefined} />
-            </div>
-          ) : (
-            page.data !== undefined &&
-            !queued?.events.length && <NoEvents filter={filter} sources={sources} />
-          )}
-        </PanelBoundary>
-        {toRetry !== undefined && (
-          <RetryDialog
-            rows={toRetry}
-            onClose={() => setToRetry(undefined)}
-            onRetried={() => selection.all(false)}
-          />
+    <section aria-label="Events" className="list" aria-busy={page.isPlaceholderData}>
+      <PageHead title="Events" />
+      <FilterBar list={list} types={typesOf(rows)} />
+      <ListTools
+        {...{ list, live, setLive, waiting, letIn }}
+        total={total.data}
+        shown={page.data === undefined ? undefined : rows.length}
+      />
+      {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
+      {page.isPending && <p className="quiet">Reading events…</p>}
+      <PanelBoundary>
+        {page.data !== undefined && <QueuedEvents queued={queued} />}
+        {rows.length > 0 ? (
+          <div {...hold.handlers}>
+            <EventTable
+              rows={rows}
+              order={order}
+              selection={mayWrite ? selection : undefined}
+              onRetry={(row) => setToRetry([row])}
+            />
+          </div>
+        ) : (
+          page.data !== undefined &&
+          !queued?.events.length && <NoEvents filter={filter} sources={sources} />
         )}
-        <Pager
-          steps={{
-            [words.first]: cursor !== undefined && list.first,
-            [words.previous]: list.trail.length > 0 && list.previous,
-            [words.next]: typeof next === "string" && (() => list.next(next)),
-          }}
+      </PanelBoundary>
+      <SelectionBar selection={selection} onRetry={() => setToRetry(selection.rows)} />
+      {toRetry !== undefined && (
+        <RetryDialog
+          rows={toRetry}
+          onClose={() => setToRetry(undefined)}
+          onRetried={() => selection.all(false)}
         />
-      </section>
-    </>
+      )}
+      <Pager
+        steps={{
+          [words.first]: cursor !== undefined && list.first,
+          [words.previous]: list.trail.length > 0 && list.previous,
+          [words.next]: typeof next === "string" && (() => list.next(next)),
+        }}
+      />
+    </section>
+  );
+}
+
+function SelectionBar({ selection, onRetry }: { selection: Selection; onRetry: () => void }) {
+  const { rows, all } = selection;
+  if (rows.length === 0) return null;
+  return (
+    <div className="bar" role="group" aria-label="Selected events">
+      <span>{countOf(rows.length, "event")} selected</span>
+      <button
+        className="primary"
+        disabled={!rows.some(({ status }) => status === "failed")}
+        onClick={onRetry}
+      >
+        Retry {formatCount(rows.length)} selected…
+      </button>
+      <button className="plain" onClick={() => all(false)}>
+        Select none
+      </button>
+    </div>
   );
 }
 
@@ -106,7 +124,7 @@ function NoEvents({ filter, sources }: { filter: ListFilter; sources: readonly s
   const { q } = filter;
   return (
     <div className="empty">
-      <h3>No matching events</h3>
+      <h2>No matching events</h2>
       {q === undefined ? (
         <p>Widen or clear the filter.</p>
       ) : (
@@ -124,7 +142,7 @@ function EmptyLedger({ sources: [source = "<source>"] }: { sources: readonly str
   const command = `npx millrace send ${source}`;
   return (
     <div className="empty">
-      <h3>No events yet</h3>
+      <h2>No events yet</h2>
       <p>Send a sample event with a valid signature:</p>
       <p className="command">
         <code>{command}</code> <CopyButton text={command} what="the command" />

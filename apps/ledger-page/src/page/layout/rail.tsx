@@ -1,0 +1,169 @@
+import type { SourceStats } from "@millrace/api-contract";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  CircleAlert,
+  Keyboard,
+  Layers,
+  LayoutDashboard,
+  List,
+  LogOut,
+  Menu,
+  RotateCw,
+  ScrollText,
+  Webhook,
+} from "lucide-react";
+import { useState } from "react";
+import { NavLink } from "react-router";
+import { forgetData, healthQuery, SESSION_KEY, statsQuery } from "../api/queries.ts";
+import { request } from "../api/request.ts";
+import icon from "../icon.svg";
+import { personName } from "../parts/format.ts";
+import { Modal } from "../parts/dialog.tsx";
+import { notify } from "../parts/notice.tsx";
+import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
+import { useSession } from "../session/session.ts";
+import { HealthStrip } from "./health-strip.tsx";
+
+/** The left side of every page. In a narrow window it is a bar, and its menu opens by a button. */
+export function Rail() {
+  const [open, setOpen] = useState(false);
+  const counts = useCounts();
+  return (
+    <header className={open ? "rail open" : "rail"}>
+      <div className="rail-head">
+        <NavLink to="/" className="brand" onClick={() => setOpen(false)}>
+          <img src={icon} alt="" width={20} height={20} />
+          Millrace
+        </NavLink>
+        <button
+          className="icon menu"
+          aria-label="Menu"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          <Menu />
+        </button>
+      </div>
+      <nav aria-label="Main" onClick={() => setOpen(false)}>
+        {PLACES.map(({ to, text, Icon }) => (
+          <NavLink key={to} to={to} end={to === "/"}>
+            <Icon /> {text} <Count of={counts[to]} />
+          </NavLink>
+        ))}
+        {/* bull-board is a page of its own, which this router does not know. */}
+        <a href="/queues">
+          <Layers /> Queues <Count of={counts["/queues"]} />
+        </a>
+      </nav>
+      <HealthStrip />
+      <Who />
+    </header>
+  );
+}
+
+const PLACES = [
+  { to: "/", text: "Overview", Icon: LayoutDashboard },
+  { to: "/events", text: "Events", Icon: List },
+  { to: "/errors", text: "Errors", Icon: CircleAlert },
+  { to: "/runs", text: "Runs", Icon: RotateCw },
+  { to: "/sources", text: "Sources", Icon: Webhook },
+  { to: "/audit", text: "Audit", Icon: ScrollText },
+] as const;
+
+const OPEN_ERRORS_MAX = 99;
+const compact = new Intl.NumberFormat(undefined, { notation: "compact" });
+
+function useCounts(): Readonly<Record<string, string | undefined>> {
+  const { data: health } = useQuery(healthQuery);
+  const sources = Object.values(useQuery(statsQuery).data?.sources ?? {});
+  const open = health?.open_errors ?? 0;
+  const sum = (of: (source: SourceStats) => number) =>
+    compact.format(sources.reduce((total, source) => total + of(source), 0));
+  return {
+    "/events": sum(({ pending, failed, completed }) => pending + failed + completed),
+    "/errors": open > OPEN_ERRORS_MAX ? `${OPEN_ERRORS_MAX}+` : String(open),
+    "/runs": String(health?.open_runs ?? 0),
+    "/sources": String(sources.length),
+    "/queues": sum(({ queued }) => queued ?? 0),
+  };
+}
+
+function Count({ of }: { of: string | undefined }) {
+  return of === undefined || of === "0" ? null : <span className="count">{of}</span>;
+}
+
+function Who() {
+  const { user, role, via } = useSession();
+  const client = useQueryClient();
+  const signOut = useMutation({
+    mutationFn: () => request("delete /session", {}),
+    onSuccess: () => {
+      client.setQueryData(SESSION_KEY, null);
+      forgetData(client);
+    },
+    onError: (error) => notify({ kind: "error", error }),
+  });
+  const name = personName({ actor: user, via });
+  return (
+    <div className="who">
+      <span>
+        {name}
+        <span className="quiet"> · {role}</span>
+      </span>
+      <ShortcutHelp />
+      {via === "session" && (
+        <button
+          className="icon"
+          aria-label="Sign out"
+          onClick={() => signOut.mutate()}
+          disabled={signOut.isPending}
+        >
+          <LogOut />
+        </button>
+      )}
+    </div>
+  );
+}
+
+const KEYS = [
+  ["/", "Search by ID"],
+  ["j", "Next event of the list"],
+  ["k", "Previous event of the list"],
+  ["Enter", "Open the event"],
+  ["r", "Retry the selected events, or the failed one that has the focus or is open"],
+  ["?", "This help"],
+] as const;
+
+function ShortcutHelp() {
+  const [shown, setShown] = useState(false);
+  const [on, turn] = useShortcutsOn();
+  useShortcuts({ "?": () => setShown(true) });
+  return (
+    <>
+      <button className="icon" onClick={() => setShown(true)} aria-label="Keyboard shortcuts">
+        <Keyboard />
+      </button>
+      {shown && (
+        <Modal title="Keyboard shortcuts" onClose={() => setShown(false)}>
+          <dl className="keys">
+            {KEYS.map(([key, meaning]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+          <label className="check">
+            <input type="checkbox" checked={on} onChange={({ target }) => turn(target.checked)} />
+            Use these keys in this browser
+          </label>
+          <div className="actions">
+            <button onClick={() => setShown(false)}>Close</button>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,154 @@
+import type { ActivityBucket } from "@millrace/api-contract";
+import { durationOf } from "@millrace/api-contract/run-text";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Navigate, useNavigate } from "react-router";
+import { activityQuery, healthQuery, type ActivityRange } from "../api/queries.ts";
+import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { SelectField, useUrlFields } from "../parts/filters.tsx";
+import { formatCount, formatShare } from "../parts/format.ts";
+import { isFiltered, readFilter } from "../parts/list-filter.ts";
+import { PageHead } from "../parts/page-head.tsx";
+import { Age } from "../parts/time.tsx";
+import { Charts } from "./charts.tsx";
+import { SourcesTable } from "./sources-table.tsx";
+
+const RANGES = {
+  "1h": { label: "Last hour", per: "minute" },
+  "24h": { label: "Last 24 hours", per: "10 minutes" },
+  "7d": { label: "Last 7 days", per: "hour" },
+  "30d": { label: "Last 30 days", per: "4 hours" },
+} as const satisfies Record<ActivityRange, object>;
+/** A worker counts every minute. */
+const BEHIND_MS = 5 * 60_000;
+
+export function OverviewPage() {
+  const { given, change, query } = useUrlFields("cursor");
+  const asked = given("range") ?? "1h";
+  const range = Object.hasOwn(RANGES, asked) ? (asked as ActivityRange) : "1h";
+  // The list of events had this address before.
+  if (isFiltered(readFilter(query))) return <Navigate to={`/events?${query}`} replace />;
+  return (
+    <>
+      <PageHead title="Overview">
+        <SelectField
+          label="Time range of the charts"
+          value={range}
+          options={Object.keys(RANGES)}
+          textOf={(key) => RANGES[key as ActivityRange].label}
+          onChange={(value) => change("range", value)}
+        />
+      </PageHead>
+      <Numbers />
+      <PanelBoundary>
+        <Activity range={range} />
+      </PanelBoundary>
+      <PanelBoundary>
+        <SourcesTable />
+      </PanelBoundary>
+    </>
+  );
+}
+
+const MINUTES_NOW = 10;
+
+function Numbers() {
+  const { data: health } = useQuery(healthQuery);
+  const { data: hour } = useQuery(activityQuery({ range: "1h" }));
+  const recent = hour?.buckets.slice(-MINUTES_NOW);
+  const failed = sumOf(recent, "failed");
+  const ended = failed + sumOf(recent, "completed");
+  const p95 = recent?.findLast((bucket) => bucket.p95_ms !== null)?.p95_ms;
+  const waits = health?.oldest_waiting_ms;
+  const open = health?.open_errors;
+  return (
+    <nav className="numbers" aria-label="Numbers of now">
+      <Link to="/events?status=failed&last=15m" className={failed > 0 ? "bad" : ""}>
+        <span className="quiet">Failed, last {MINUTES_NOW} min</span>
+        <strong>{recent && (ended === 0 ? "–" : formatShare(failed / ended))}</strong>
+        <span className="quiet">
+          {recent && `${formatCount(failed)} of ${formatCount(ended)} settled`}
+        </span>
+      </Link>
+      <Link to="/events?status=pending&order=asc">
+        <span className="quiet">Oldest waiting</span>
+        <strong>
+          {typeof waits !== "number" ? "–" : waits === 0 ? "none" : durationOf(waits)}
+        </strong>
+        <span className="quiet">for its first attempt</span>
+      </Link>
+      <Link to="/events?last=15m">
+        <span className="quiet">p95, recorded to settled</span>
+        <strong>{typeof p95 === "number" ? durationOf(p95) : "–"}</strong>
+        <span className="quiet">last minute that settled any</span>
+      </Link>
+      <Link to="/errors" className={(open ?? 0) > 0 ? "bad" : ""}>
+        <span className="quiet">Open errors</span>
+        <strong>{typeof open === "number" ? formatCount(open) : "–"}</strong>
+        <span className="quiet">groups of equal failures</span>
+      </Link>
+    </nav>
+  );
+}
+
+const sumOf = (
+  buckets: readonly ActivityBucket[] | undefined,
+  of: "recorded" | "completed" | "failed",
+): number => (buckets ?? []).reduce((total, bucket) => total + bucket[of], 0);
+
+function Activity({ range }: { range: ActivityRange }) {
+  const { data, error, refetch } = useQuery(activityQuery({ range }));
+  const navigate = useNavigate();
+  const { label, per } = RANGES[range];
+  const failed = sumOf(data?.buckets, "failed");
+  const completed = sumOf(data?.buckets, "completed");
+  return (
+    <figure className="panel charts">
+      <figcaption>
+        <span>Events per {per}, and time from recorded to settled</span>
+        {data !== undefined && (
+          <span className="legend">
+            <span className="key recorded">
+              {formatCount(sumOf(data.buckets, "recorded"))} recorded
+            </span>
+            <span className="key completed">{formatCount(completed)} completed</span>
+            <span className="key failed">
+              {formatCount(failed)} failed
+              {failed > 0 && ` (${formatShare(failed / (completed + failed))})`}
+            </span>
+            <span className="key p50">p50</span>
+            <span className="key p95">p95</span>
+          </span>
+        )}
+      </figcaption>
+      {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {data === undefined && !error && (
+        <p className="quiet" role="status">
+          Reading the {label.toLowerCase()}…
+        </p>
+      )}
+      {data !== undefined && !error && (
+        <>
+          <CountedUntil at={data.counted_until} />
+          {data.buckets.length > 0 && (
+            <Charts
+              activity={data}
+              onSelect={(since, until) =>
+                void navigate(`/events?${new URLSearchParams({ since, until })}`)
+              }
+            />
+          )}
+        </>
+      )}
+    </figure>
+  );
+}
+
+function CountedUntil({ at }: { at: string | null }) {
+  if (at === null) return <p className="warn">Not counted yet. A worker counts every minute.</p>;
+  if (Date.parse(at) > Date.now() - BEHIND_MS) return null;
+  return (
+    <p className="warn">
+      Counted until <Age at={at} />. A worker counts every minute.
+    </p>
+  );
+}
