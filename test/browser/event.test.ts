@@ -192,10 +192,10 @@ describeInBrowser("an event on the ledger's page", () => {
     const options = { colorScheme: scheme };
     await on.inTab(async (page) => {
       await page.goto("/");
-      await page.getByRole("img", { name: "Time to settle" }).waitFor();
+      await page.locator(".legend").waitFor();
       await expectAccessible(page, "the overview");
       await page.goto("/sources");
-      await page.getByText("Ledger and queues agree").waitFor();
+      await page.getByText(/Ledger and queues (dis)?agree/).waitFor();
       await expectAccessible(page, "the sources");
       await page.goto("/events");
       await page.getByRole("link", { name: "evt_user_1" }).first().waitFor();

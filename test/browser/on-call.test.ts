@@ -8,6 +8,7 @@ import { onRedis } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { post, startStack, type Stack } from "../support/pipeline.ts";
+import { PICTURES, takeAllPages } from "./pictures.ts";
 import { until } from "../support/until.ts";
 
 const CONFIG = fileURLToPath(new URL("../fixtures/on-call/millrace.config.ts", import.meta.url));
@@ -138,8 +139,19 @@ describeInBrowser("a night on call", () => {
     // The worker that leads counts every minute.
     const recorded = (COMPLETED + FAILED * BROKEN.length).toLocaleString("en-GB");
     await page.getByText(`${recorded} recorded`).waitFor({ timeout: 180_000 });
+    await expectAccessible(page, "the charts");
+    await page.locator(".plots").hover({ position: { x: 10, y: 50 } });
+    await page.getByText("recorded").nth(1).waitFor();
+    await page.mouse.down();
+    await page.locator(".plots").hover({ position: { x: 100, y: 50 } });
+    await page.mouse.up();
+    await page.waitForURL(/\/events\?since=2.*&until=2/);
     tab.expectQuiet();
   });
+
+  if (PICTURES !== undefined) {
+    test("every page's picture is taken", () => takeAllPages(browser, stack.dashboard.url));
+  }
 });
 
 async function complete({ pipeline }: Stack, count: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { ErrorGroupPage } from "@millrace/api-contract";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openTab } from "../support/browser.ts";
 import { until } from "../support/until.ts";
@@ -27,12 +28,38 @@ async function shootAll(browser: Browser, store: RunningStore): Promise<void> {
   const event = "/event?source=hookmesh&id=evt_order_7781";
   await shoot("ledger", "/", wide);
   await shoot("ledger-dark", "/", { ...wide, colorScheme: "dark" });
+  await shoot("events", "/events", wide);
   await shoot("errors", "/errors", { viewport: { width: 1_280, height: 620 } });
   await shoot("failed-event", event, { viewport: { width: 1_280, height: 780 } });
   await shoot("narrow-dark", event, {
     viewport: { width: 400, height: 860 },
     colorScheme: "dark",
   });
+}
+
+/** Every page in both widths and schemes, in a folder that is not part of the repository. */
+export async function takeAllPages(browser: Browser, url: string): Promise<void> {
+  await mkdir(join(PICTURES ?? "", "all"), { recursive: true });
+  const ask = async (path: string) => (await fetch(`${url}/api/${path}`)).json();
+  const { errors } = (await ask("errors")) as ErrorGroupPage;
+  const [error] = errors;
+  if (error === undefined) throw new Error("Cannot take pictures: no error is open");
+  const { source, event_id: id } = error.sample;
+  const paths = {
+    ...{ overview: "/", events: "/events", failed: "/events?status=failed", errors: "/errors" },
+    error: `/errors/${error.fingerprint}`,
+    event: `/event?${new URLSearchParams({ source, id })}`,
+    ...{ runs: "/runs", run: "/runs/1", sources: "/sources", audit: "/audit" },
+  };
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const width of [1_280, 400]) {
+      const options = { colorScheme, viewport: { width, height: 860 } };
+      for (const [page, path] of Object.entries(paths)) {
+        const name = `all/${page}-${colorScheme}-${width}`;
+        await takePicture({ browser, url, name, path, options });
+      }
+    }
+  }
 }
 
 interface Picture {

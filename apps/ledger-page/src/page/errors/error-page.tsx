@@ -3,16 +3,17 @@ import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft } from "lucide-react";
 import { Link, useParams } from "react-router";
 import { errorQuery, eventQuery, eventsQuery, runsQuery } from "../api/queries.ts";
-import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { RelatedEvents } from "../event/related-events.tsx";
 import { barPath, topOf } from "../overview/axes.ts";
+import { Plot, TimeTicks } from "../overview/charts.tsx";
 import { Frames } from "../event/stack.tsx";
-import { Fact } from "../parts/fact.tsx";
+import { Fact, Panel } from "../parts/panel.tsx";
 import { countOf, formatCount, formatShare } from "../parts/format.ts";
-import { eventLink, writeFilter } from "../parts/list-filter.ts";
+import { writeFilter } from "../parts/list-filter.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { useTitle } from "../parts/page-head.tsx";
 import { Age } from "../parts/time.tsx";
-import { StatusBadge } from "../parts/badge.tsx";
 import { runResult } from "@millrace/api-contract/run-text";
 import { filterOf, useErrorActs } from "./error-actions.tsx";
 
@@ -34,11 +35,9 @@ export function ErrorPage() {
           <Head error={data} />
           <div className="event-parts">
             <div>
-              {[Stack, Samples, Runs].map((Panel) => (
-                <PanelBoundary key={Panel.name}>
-                  <Panel error={data} />
-                </PanelBoundary>
-              ))}
+              <Stack error={data} />
+              <Samples error={data} />
+              <Runs error={data} />
             </div>
             <div>
               <Hours error={data} />
@@ -118,72 +117,50 @@ function Head({ error }: Props) {
 
 /** Of the event that it failed last. */
 function Stack({ error: { sample, fingerprint } }: Props) {
-  const { data } = useQuery(eventQuery(sample.source, sample.event_id, String(sample.generation)));
+  const { source, event_id, generation } = sample;
+  const { data } = useQuery(eventQuery(source, event_id, String(generation)));
   const attempt = data?.attempt_log.findLast((one) => one.fingerprint === fingerprint);
   if (attempt === undefined) return null;
   const stack = attempt.stack ?? [];
-  const own = stack.filter((frame) => frame.own);
   const others = stack.filter((frame) => !frame.own);
   return (
-    <section className="panel" aria-labelledby="stack">
-      <h2 id="stack">Stack</h2>
+    <Panel title="Stack">
       <pre className="error">{attempt.message}</pre>
-      <Frames frames={own} />
+      <Frames frames={stack.filter((frame) => frame.own)} />
       {others.length > 0 && (
-        <details open={own.length === 0}>
+        <details open={others.length === stack.length}>
           <summary>{countOf(others.length, "frame")} of packages</summary>
           <Frames frames={others} />
         </details>
       )}
-    </section>
+    </Panel>
   );
 }
-
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 function Hours({ error: { hours } }: Props) {
   const counts = hours.map(({ events }) => events);
+  const sum = counts.reduce((total, events) => total + events, 0);
   const top = topOf(Math.max(0, ...counts));
   return (
-    <section className="panel" aria-labelledby="hours">
-      <h2 id="hours">Last 24 hours</h2>
-      <div className="plot hours">
-        <div className="level" style={{ bottom: "100%" }}>
-          <span>{formatCount(top)}</span>
-        </div>
-        <svg
-          viewBox={`0 0 ${hours.length} 100`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${countOf(
-            counts.reduce((sum, events) => sum + events, 0),
-            "event",
-          )} in the last 24 hours`}
+    <Panel title="Last 24 hours">
+      <div className="plots hours">
+        <Plot
+          title={`${countOf(sum, "event")} in the last 24 hours`}
+          length={hours.length}
+          top={top}
+          textOf={formatCount}
         >
-          {hours.map(({ at, events }, index) => (
-            <path
-              key={at}
-              className="failed"
-              d={barPath([events], [], top)}
-              transform={`translate(${index} 0)`}
-            >
-              <title>{`${clock.format(Date.parse(at))}: ${countOf(events, "event")}`}</title>
-            </path>
-          ))}
-        </svg>
+          <path className="failed" d={barPath(counts, [], top)} />
+        </Plot>
+        <TimeTicks from={hours[0]?.at} length={hours.length} seconds={3_600} />
       </div>
-      <p className="quiet ends">
-        <span>24 h ago</span> <span>now</span>
-      </p>
-    </section>
+    </Panel>
   );
 }
 
-function Sources({ error }: Props) {
-  const { sources, attempts, fingerprint } = error;
+function Sources({ error: { sources, attempts, fingerprint } }: Props) {
   return (
-    <section className="panel" aria-labelledby="sources">
-      <h2 id="sources">By source and type</h2>
+    <Panel title="By source and type">
       <ul className="generations">
         {sources.map(({ source, type, attempts: here }) => (
           <li key={`${source} ${type}`}>
@@ -196,33 +173,20 @@ function Sources({ error }: Props) {
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
 const SAMPLES = "5";
 
-function Samples({ error: { fingerprint } }: Props) {
-  const list = writeFilter({ error: fingerprint });
-  const { data } = useQuery(
-    eventsQuery(`${list}&samples`, () => ({ error: fingerprint, limit: SAMPLES }), true),
-  );
+function Samples({ error: { fingerprint: error } }: Props) {
+  const list = writeFilter({ error });
+  const ask = () => ({ error, limit: SAMPLES });
+  const { data } = useQuery(eventsQuery(`${list}&limit=${SAMPLES}`, ask, true));
   return (
-    <section className="panel" aria-labelledby="samples">
-      <div className="panel-head">
-        <h2 id="samples">Events</h2>
-        <Link to={`/events?${list}`}>Show all</Link>
-      </div>
-      <ul className="generations">
-        {data?.events.map(({ source, event_id, generation, status, recorded_at }) => (
-          <li key={`${source} ${event_id} ${generation}`}>
-            <StatusBadge status={status} />
-            <Link to={eventLink(source, event_id, generation)}>{event_id}</Link>
-            <Age at={recorded_at} />
-          </li>
-        ))}
-      </ul>
-    </section>
+    <Panel title="Events" tools={<Link to={`/events?${list}`}>Show all</Link>}>
+      <RelatedEvents events={data?.events ?? []} />
+    </Panel>
   );
 }
 
@@ -231,18 +195,18 @@ function Runs({ error: { fingerprint } }: Props) {
   const runs = data?.runs.filter(({ filter }) => filter["error"] === fingerprint) ?? [];
   if (runs.length === 0) return null;
   return (
-    <section className="panel" aria-labelledby="runs">
-      <h2 id="runs">Runs</h2>
+    <Panel title="Runs">
       <ul className="generations">
         {runs.map((run) => (
           <li key={run.id}>
             <Link to={`/runs/${run.id}`}>Run {run.id}</Link>
-            <span>{run.state}</span>
-            <span className="quiet">{runResult(run)}</span>
+            <span className="quiet">
+              {run.state}, {runResult(run)}
+            </span>
             <Age at={run.created_at} />
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }

@@ -7,6 +7,7 @@ import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, personName } from "../parts/format.ts";
 import { CopyButton } from "../parts/notice.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { RunAgainDialog } from "./run-again.tsx";
@@ -19,8 +20,7 @@ export function Conflicts({ event }: { event: EventDetail }) {
   const isSettled = event.status === "failed" || event.status === "completed";
   const mayRun = mayWrite && isSettled;
   return (
-    <section aria-labelledby="conflicts" className="panel">
-      <h2 id="conflicts">Different bodies with this ID</h2>
+    <Panel title="Different bodies with this ID">
       <p className="quiet">
         The first body is processed. These came later, were answered as duplicates, and did not run.
       </p>
@@ -49,7 +49,7 @@ export function Conflicts({ event }: { event: EventDetail }) {
           onClose={() => setRun(undefined)}
         />
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -58,13 +58,12 @@ export function EventAudit({ event: { source, event_id } }: { event: EventDetail
   const entries = data?.entries ?? [];
   if (error === null && entries.length === 0) return null;
   return (
-    <section aria-labelledby="audit" className="panel">
-      <div className="panel-head">
-        <h2 id="audit">Audit</h2>
-        {typeof data?.next === "string" && (
-          <Link to={`/audit?${new URLSearchParams({ source, event_id })}`}>View full audit</Link>
-        )}
-      </div>
+    <Panel
+      title="Audit"
+      tools={
+        <Link to={`/audit?${new URLSearchParams({ source, event_id })}`}>View full audit</Link>
+      }
+    >
       {error && <ErrorNote error={error} />}
       <ul className="generations">
         {entries.map((entry) => (
@@ -78,23 +77,18 @@ export function EventAudit({ event: { source, event_id } }: { event: EventDetail
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
 export function Headers({ event: { headers } }: { event: EventDetail }) {
   const given = Object.entries(headers);
+  const text = given.map(([name, value]) => `${name}: ${value}`).join("\n");
   return (
-    <section aria-labelledby="headers" className="panel">
-      <div className="panel-head">
-        <h2 id="headers">Headers</h2>
-        {given.length > 0 && (
-          <CopyButton
-            text={given.map(([name, value]) => `${name}: ${value}`).join("\n")}
-            what="the headers"
-          />
-        )}
-      </div>
+    <Panel
+      title="Headers"
+      tools={given.length > 0 && <CopyButton text={text} what="the headers" />}
+    >
       {given.length === 0 ? (
         <p className="quiet">No headers are kept for this provider. Signatures are never kept.</p>
       ) : (
@@ -107,6 +101,6 @@ export function Headers({ event: { headers } }: { event: EventDetail }) {
           ))}
         </dl>
       )}
-    </section>
+    </Panel>
   );
 }

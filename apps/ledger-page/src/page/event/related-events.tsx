@@ -3,6 +3,7 @@ import { Link } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countOf } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
+import { Panel } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 
 export function Generations({ event }: { event: EventDetail }) {
@@ -10,8 +11,7 @@ export function Generations({ event }: { event: EventDetail }) {
   if (generations.length < 2) return null;
   const newestFirst = generations.toSorted((a, b) => b.generation - a.generation);
   return (
-    <section aria-labelledby="generations" className="panel">
-      <h2 id="generations">Generations</h2>
+    <Panel title="Generations">
       <ul className="generations">
         {newestFirst.map((run) => (
           <li key={run.generation}>
@@ -27,7 +27,7 @@ export function Generations({ event }: { event: EventDetail }) {
           </li>
         ))}
       </ul>
-    </section>
+    </Panel>
   );
 }
 
@@ -36,30 +36,32 @@ export function SameMessage({ event: { source, same_message } }: { event: EventD
   const { total, events } = same_message;
   if (total === 0) return null;
   return (
-    <section aria-labelledby="same-message" className="panel">
-      <h2 id="same-message">Same signed message</h2>
+    <Panel title="Same signed message">
       <p className="quiet">
         {countOf(total, "other event")} came with what was signed here, under another ID that the
         sender did not sign.{total > events.length && ` The first ${events.length}:`}
       </p>
       <RelatedEvents events={events.map((event) => ({ ...event, source }))} />
-    </section>
+    </Panel>
   );
 }
 
-type Related = EventDetail["emitted"]["events"][number];
+type Related = Omit<EventDetail["emitted"]["events"][number], "outcome"> & {
+  readonly outcome?: string | null;
+  readonly generation?: number;
+};
 
 export function RelatedEvents({ events }: { events: readonly Related[] }) {
   return (
     <ul className="generations">
-      {events.map(({ source, event_id, type, status, outcome, last_error_code, recorded_at }) => (
-        <li key={`${source} ${event_id}`}>
+      {events.map(({ source, event_id, type, status, generation = 0, ...event }) => (
+        <li key={`${source} ${event_id} ${generation}`}>
           <StatusBadge status={status} />
-          <Link to={eventLink(source, event_id, 0)} title={event_id}>
-            {source}: {type}
-          </Link>
-          <span className="quiet">{outcome ?? (status === "failed" ? last_error_code : null)}</span>
-          <Age at={recorded_at} />
+          <Link to={eventLink(source, event_id, generation)}>{event_id}</Link>
+          <span className="quiet">
+            {source} {type} {event.outcome ?? (status === "failed" ? event.last_error_code : null)}
+          </span>
+          <Age at={event.recorded_at} />
         </li>
       ))}
     </ul>

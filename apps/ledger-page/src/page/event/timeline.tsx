@@ -1,15 +1,13 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
 import { durationOf } from "@millrace/api-contract/run-text";
-import {
-  arrangeTimeline,
-  type FoldedAttempts,
-  type TimelineEntry,
-} from "@millrace/api-contract/timeline";
+import { arrangeTimeline, type TimelineEntry } from "@millrace/api-contract/timeline";
+import type { ReactNode } from "react";
 import { Link } from "react-router";
 import { countOf, personName } from "../parts/format.ts";
+import { Panel } from "../parts/panel.tsx";
+import { Due, ExactTime } from "../parts/time.tsx";
 import { RelatedEvents } from "./related-events.tsx";
 import { Frames, placeOf } from "./stack.tsx";
-import { Due, ExactTime } from "../parts/time.tsx";
 
 export function Timeline({ event }: { event: EventDetail }) {
   const { recent, total } = event.deliveries;
@@ -18,164 +16,143 @@ export function Timeline({ event }: { event: EventDetail }) {
     .filter(({ ingress }) => ingress !== null)
     .map((delivery) => ({ kind: "delivery" as const, ...delivery }));
   const { before, after } = arrangeTimeline(event, repeats);
+  const often = total > 1 && <span className="quiet"> · delivered {total} times</span>;
   return (
-    <section aria-labelledby="timeline" className="panel">
-      <h2 id="timeline">Timeline</h2>
+    <Panel title="Timeline">
       <ol className="timeline">
-        {event.received_at !== null && (
-          <li>
-            <p className="step">
-              Received{total > 1 && <span className="quiet"> · delivered {total} times</span>}
-            </p>
-            <ExactTime at={event.received_at} />
-          </li>
-        )}
+        {event.received_at !== null && <Item title={<>Received{often}</>} at={event.received_at} />}
         {event.stage === "recorded" && (
-          <li>
-            <p className="step">Recorded in the ledger</p>
-            <ExactTime at={event.recorded_at} />
-          </li>
+          <Item title="Recorded in the ledger" at={event.recorded_at} />
         )}
-        <Entries entries={before} />
+        {before.map(toItem)}
         <Now event={event} />
         <Emitted event={event} />
-        <Entries entries={after} />
+        {after.map(toItem)}
       </ol>
-    </section>
+    </Panel>
+  );
+}
+
+interface ItemProps {
+  readonly title: ReactNode;
+  readonly at?: string;
+  readonly kind?: string;
+  readonly children?: ReactNode;
+}
+
+function Item({ title, at, kind, children }: ItemProps) {
+  return (
+    <li className={kind}>
+      <p className="step">{title}</p>
+      {at !== undefined && <ExactTime at={at} />}
+      {children}
+    </li>
   );
 }
 
 type Repeat = EventDetail["deliveries"]["recent"][number] & { readonly kind: "delivery" };
 
-function Entries({ entries }: { entries: readonly (TimelineEntry | Repeat)[] }) {
-  return entries.map((entry, place) => {
-    if (entry.kind === "delivery") return <Delivered key={`delivery ${place}`} repeat={entry} />;
-    if (entry.kind === "act") return <Act key={`${entry.act.at} ${entry.act.action}`} {...entry} />;
-    if (entry.kind === "step") return <Step key={`step ${entry.step.name}`} {...entry} />;
-    return <FailedAttempts key={entry.attempts.first.attempt} attempts={entry.attempts} />;
-  });
-}
-
-/** Counted about a second after it came. */
-function Delivered({ repeat: { at, outcome, ingress } }: { repeat: Repeat }) {
-  return (
-    <li>
-      <p className="step">
-        Delivered again: {outcome}
-        <span className="quiet"> · {ingress}</span>
-      </p>
-      <ExactTime at={at} />
-    </li>
+function toItem(entry: TimelineEntry | Repeat, place: number) {
+  if (entry.kind === "attempts") return <FailedAttempts key={place} {...entry.attempts} />;
+  if (entry.kind === "act") return <Act key={place} act={entry.act} />;
+  if (entry.kind === "delivery") {
+    const where = <span className="quiet"> · {entry.ingress}</span>;
+    const title = [`Delivered again: ${entry.outcome}`, where];
+    return <Item key={place} title={<>{title}</>} at={entry.at} />;
+  }
+  const { name, attempt, at } = entry.step;
+  const title = (
+    <>
+      Step <code>{name}</code> ended <span className="quiet">in attempt {attempt}</span>
+    </>
   );
+  // No later attempt runs it again.
+  return <Item key={place} title={title} at={at} />;
 }
 
 /** In the transaction of the attempt that completed it. */
 function Emitted({ event: { emitted } }: { event: EventDetail }) {
   const { total, events } = emitted;
   if (total === 0) return null;
+  const more = total > events.length ? `, the first ${events.length}` : "";
   return (
-    <li>
-      <p className="step">
-        Emitted {countOf(total, "event")}
-        {total > events.length && <span className="quiet"> · the first {events.length}</span>}
-      </p>
+    <Item title={`Emitted ${countOf(total, "event")}${more}`}>
       <RelatedEvents events={events} />
-    </li>
+    </Item>
   );
 }
 
 function Act({ act }: { act: EventDetail["acts"][number] }) {
   const words = act.action.replace("_many", "").replaceAll("_", " ");
+  const title = (
+    <>
+      {words.charAt(0).toUpperCase() + words.slice(1)} by {personName(act)}{" "}
+      <span className="quiet">
+        {act.run !== null && (
+          <>
+            in <Link to={`/runs/${act.run}`}>run {act.run}</Link>{" "}
+          </>
+        )}
+        · {act.via}
+      </span>
+    </>
+  );
   return (
-    <li className="act">
-      <p className="step">
-        {words.charAt(0).toUpperCase() + words.slice(1)} by {personName(act)}{" "}
-        <span className="quiet">
-          {act.run !== null && (
-            <>
-              in <Link to={`/runs/${act.run}`}>run {act.run}</Link>{" "}
-            </>
-          )}
-          · {act.via}
-        </span>
-      </p>
-      <ExactTime at={act.at} />
+    <Item title={title} at={act.at}>
       {act.reason !== null && (
         <p>
-          <q className="reason">{act.reason}</q>
+          <q>{act.reason}</q>
         </p>
       )}
-    </li>
+    </Item>
   );
 }
 
-/** No later attempt runs it again. */
-function Step({ step }: { step: EventDetail["steps"][number] }) {
-  return (
-    <li>
-      <p className="step">
-        Step <code>{step.name}</code> ended <span className="quiet">in attempt {step.attempt}</span>
-      </p>
-      <ExactTime at={step.at} />
-    </li>
-  );
+interface Attempts {
+  readonly first: Attempt;
+  readonly last: Attempt;
+  readonly all: readonly Attempt[];
 }
 
 /** Equal attempts as one entry with their number; the last one's stack and log stand for all. */
-function FailedAttempts({ attempts: { first, last, all } }: { attempts: FoldedAttempts }) {
-  if (all.length === 1) return <FailedAttempt attempt={first} />;
-  const hasWaited = last.code === "retry_later";
-  return (
-    <li className={hasWaited ? "pending" : "failed"}>
-      <p className="step">
-        Attempts {first.attempt} to {last.attempt} {hasWaited ? "asked to wait" : "failed"}{" "}
-        <code>{last.code}</code> ×{all.length}
-        {!last.counted && <span className="quiet"> (do not count toward the limit)</span>}
-      </p>
-      <ExactTime at={first.finished_at} /> to <ExactTime at={last.finished_at} />
-      <Failure attempt={last} />
-      <details>
-        <summary>Each of them</summary>
-        <ol className="timeline">
-          {all.map((attempt) => (
-            <FailedAttempt key={attempt.attempt} attempt={attempt} />
-          ))}
-        </ol>
-      </details>
-    </li>
-  );
-}
-
-function FailedAttempt({ attempt }: { attempt: Attempt }) {
-  const { started_at, finished_at } = attempt;
-  const hasWaited = attempt.code === "retry_later";
-  return (
-    <li className={hasWaited ? "pending" : "failed"}>
-      <p className="step">
-        Attempt {attempt.attempt} {hasWaited ? "asked to wait" : "failed"}{" "}
-        <code>{attempt.code}</code>
-        {!attempt.counted && <span className="quiet"> (does not count toward the limit)</span>}
-      </p>
-      <ExactTime at={finished_at} />
-      {started_at !== null && (
-        <span className="quiet">
-          {" "}
-          · took {durationOf(Date.parse(finished_at) - Date.parse(started_at))}
-        </span>
-      )}
-      <Failure attempt={attempt} />
-    </li>
-  );
-}
-
-function Failure({ attempt }: { attempt: Attempt }) {
-  const { code, message } = attempt;
-  return (
+function FailedAttempts({ first, last, all }: Attempts) {
+  const { code, message, counted, started_at, finished_at } = last;
+  const hasWaited = code === "retry_later";
+  const isOne = all.length === 1;
+  const title = (
     <>
-      {code === "retry_later" ? <p>{message}</p> : <pre className="error">{message}</pre>}
-      <Stack attempt={attempt} />
-      <Log attempt={attempt} />
+      {isOne ? `Attempt ${last.attempt}` : `Attempts ${first.attempt} to ${last.attempt}`}{" "}
+      {hasWaited ? "asked to wait" : "failed"} <code>{code}</code> {!isOne && `×${all.length}`}
+      {!counted && <span className="quiet"> (does not count toward the limit)</span>}
     </>
+  );
+  const tookMs = started_at === null ? undefined : Date.parse(finished_at) - Date.parse(started_at);
+  return (
+    <Item kind={hasWaited ? "pending" : "failed"} title={title} at={first.finished_at}>
+      {isOne && tookMs !== undefined && <span className="quiet"> · took {durationOf(tookMs)}</span>}
+      {!isOne && (
+        <>
+          {" to "}
+          <ExactTime at={finished_at} />
+        </>
+      )}
+      {hasWaited ? <p>{message}</p> : <pre className="error">{message}</pre>}
+      <Stack attempt={last} />
+      <Log attempt={last} />
+      {!isOne && (
+        <details>
+          <summary>Each of them</summary>
+          <ol className="timeline">
+            {all.map((attempt) => (
+              <FailedAttempts
+                key={attempt.attempt}
+                {...{ first: attempt, last: attempt, all: [attempt] }}
+              />
+            ))}
+          </ol>
+        </details>
+      )}
+    </Item>
   );
 }
 
@@ -208,56 +185,55 @@ function Log({ attempt: { log, log_dropped } }: { attempt: Attempt }) {
 }
 
 function Now({ event }: { event: EventDetail }) {
+  const { last_error: error, attempts } = event;
+  const failure = error !== null && <pre className="error">{error}</pre>;
   if (event.stage === "queued") {
     return (
-      <li className={event.last_error === null ? "pending" : "failed"}>
-        <p className="step">In the queue: {event.job_state}</p>
-        {event.last_error !== null && <pre className="error">{event.last_error}</pre>}
-      </li>
+      <Item kind={error === null ? "pending" : "failed"} title={`In the queue: ${event.job_state}`}>
+        {failure}
+      </Item>
     );
   }
-  const { status, attempts, processed_at, started_at, next_attempt_at } = event;
+  const { status, outcome, processed_at, started_at, next_attempt_at } = event;
   if (next_attempt_at !== null) {
     const waits = event.last_error_code === "retry_later";
+    const title = waits ? "Waits, as its handler asked" : "Waits for its next attempt";
     return (
-      <li className="pending">
-        <p className="step">
-          {waits ? "Waits, as its handler asked" : "Waits for its next attempt"}
-        </p>
+      <Item kind="pending" title={title}>
         <p>
           until <Due at={next_attempt_at} />
         </p>
-        {waits && <p>{event.last_error}</p>}
-      </li>
+        {waits && <p>{error}</p>}
+      </Item>
     );
   }
   if (status === "pending" || processed_at === null) {
+    const text =
+      attempts === 0
+        ? "No attempt has started yet"
+        : `${countOf(attempts, "attempt")} so far; running now, or waiting for the next one`;
     return (
-      <li className="pending">
-        <p className="step">Pending</p>
-        <p className="quiet">
-          {attempts === 0
-            ? "No attempt has started yet"
-            : `${countOf(attempts, "attempt")} so far; running now, or waiting for the next one`}
-        </p>
-      </li>
+      <Item kind="pending" title="Pending">
+        <p className="quiet">{text}</p>
+      </Item>
     );
   }
-  const tookMs =
-    started_at === null ? undefined : Date.parse(processed_at) - Date.parse(started_at);
+  const isCompleted = status === "completed";
+  const title = (
+    <>
+      {isCompleted ? `Completed by attempt ${attempts}` : "Failed for good"}
+      {outcome !== null && <span className="quiet"> {outcome}</span>}
+    </>
+  );
   return (
-    <li className={status}>
-      <p className="step">
-        {status === "completed" ? `Completed by attempt ${attempts}` : "Failed for good"}
-        {event.outcome !== null && <span className="quiet"> {event.outcome}</span>}
-      </p>
-      <ExactTime at={processed_at} />
-      {status === "completed" && tookMs !== undefined && (
-        <span className="quiet"> · took {durationOf(tookMs)}</span>
+    <Item kind={status} title={title} at={processed_at}>
+      {isCompleted && started_at !== null && (
+        <span className="quiet">
+          {" "}
+          · took {durationOf(Date.parse(processed_at) - Date.parse(started_at))}
+        </span>
       )}
-      {status === "failed" && event.attempt_log.length === 0 && event.last_error !== null && (
-        <pre className="error">{event.last_error}</pre>
-      )}
-    </li>
+      {!isCompleted && event.attempt_log.length === 0 && failure}
+    </Item>
   );
 }

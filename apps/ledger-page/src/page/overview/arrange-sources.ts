@@ -1,9 +1,9 @@
 import type { SourceStats } from "@millrace/api-contract";
 
-export type Column = "source" | "queued" | "pending" | "completed" | "failed";
+export type SortedBy = "source" | "queued" | "pending" | "completed" | "failed";
 
 export interface Order {
-  readonly column: Column;
+  readonly column: SortedBy;
   readonly descending: boolean;
 }
 
@@ -12,7 +12,7 @@ export type NamedSource = readonly [name: string, of: SourceStats];
 const UNFOLDED_MAX = 8;
 
 /** Numbers begin with the largest; the same column again reverses. */
-export function nextOrder(last: Order, column: Column): Order {
+export function nextOrder(last: Order, column: SortedBy): Order {
   if (last.column === column) return { column, descending: !last.descending };
   return { column, descending: column !== "source" };
 }

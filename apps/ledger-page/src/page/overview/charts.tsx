@@ -24,7 +24,6 @@ export function Charts({ activity: { buckets, bucket_seconds: seconds }, onSelec
   const [from, setFrom] = useState<number>();
   const first = Date.parse(buckets[0]?.at ?? "");
   const bucketMs = seconds * 1_000;
-  const until = first + buckets.length * bucketMs;
   const share = (bucket: number) => `${(100 * bucket) / buckets.length}%`;
   const bucketAt = ({ clientX, currentTarget }: PointerEvent) => {
     const { left, width } = currentTarget.getBoundingClientRect();
@@ -51,11 +50,7 @@ export function Charts({ activity: { buckets, bucket_seconds: seconds }, onSelec
     >
       <Throughput buckets={buckets} />
       <Latency buckets={buckets} />
-      {ticksOf(first, until).map((ms) => (
-        <span key={ms} className="tick" style={{ left: share((ms - first) / bucketMs) }}>
-          {tickText(ms)}
-        </span>
-      ))}
+      <TimeTicks from={buckets[0]?.at} length={buckets.length} seconds={seconds} />
       {from !== undefined && (
         <div
           className="selected"
@@ -118,7 +113,7 @@ interface PlotFrame {
   readonly children: React.ReactNode;
 }
 
-function Plot({ title, length, top, textOf, children }: PlotFrame) {
+export function Plot({ title, length, top, textOf, children }: PlotFrame) {
   return (
     <div className="plot">
       {[0, 0.5, 1].map((height) => (
@@ -133,6 +128,21 @@ function Plot({ title, length, top, textOf, children }: PlotFrame) {
   );
 }
 
+interface TicksProps {
+  readonly from: string | undefined;
+  readonly length: number;
+  readonly seconds: number;
+}
+
+export function TimeTicks({ from = "", length, seconds }: TicksProps) {
+  const [first, spanMs] = [Date.parse(from), length * seconds * 1_000];
+  return ticksOf(first, first + spanMs).map((ms) => (
+    <span key={ms} className="tick" style={{ left: `${(100 * (ms - first)) / spanMs}%` }}>
+      {tickText(ms)}
+    </span>
+  ));
+}
+
 function Tip({ bucket, place }: { bucket: ActivityBucket; place: React.CSSProperties }) {
   const duration = (ms: number | null) => (ms === null ? "–" : durationOf(ms));
   const rows = [
@@ -144,15 +154,17 @@ function Tip({ bucket, place }: { bucket: ActivityBucket; place: React.CSSProper
     ["p95, run again", duration(bucket.waited_p95_ms)],
   ] as const;
   return (
-    <dl className="tip" style={place}>
+    <div className="tip" style={place}>
       <strong>{tipText.format(Date.parse(bucket.at))}</strong>
-      {rows.map(([name, text]) => (
-        <div key={name}>
-          <dt className={`key ${name}`}>{name}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
+      <dl>
+        {rows.map(([name, text]) => (
+          <div key={name}>
+            <dt className={`key ${name}`}>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }
 

@@ -60,35 +60,36 @@ function Numbers() {
   const p95 = recent?.findLast((bucket) => bucket.p95_ms !== null)?.p95_ms;
   const waits = health?.oldest_waiting_ms;
   const open = health?.open_errors;
+  const share = ended === 0 ? undefined : formatShare(failed / ended);
+  const settled = recent && `${formatCount(failed)} of ${formatCount(ended)} settled`;
+  const waiting = waits === 0 ? "none" : textOf(waits, durationOf);
+  const slowest = textOf(p95, durationOf);
+  const errors = textOf(open, formatCount);
+  const numbers = [
+    ["status=failed&last=15m", `Failed, last ${MINUTES_NOW} min`, share, settled],
+    ["status=pending&order=asc", "Oldest waiting", waiting, "for its first attempt"],
+    ["last=15m", "p95, recorded to settled", slowest, "last minute that settled any"],
+    [undefined, "Open errors", errors, "groups of equal failures"],
+  ] as const;
+  const bad = [failed > 0, false, false, (open ?? 0) > 0];
   return (
     <nav className="numbers" aria-label="Numbers of now">
-      <Link to="/events?status=failed&last=15m" className={failed > 0 ? "bad" : ""}>
-        <span className="quiet">Failed, last {MINUTES_NOW} min</span>
-        <strong>{recent && (ended === 0 ? "–" : formatShare(failed / ended))}</strong>
-        <span className="quiet">
-          {recent && `${formatCount(failed)} of ${formatCount(ended)} settled`}
-        </span>
-      </Link>
-      <Link to="/events?status=pending&order=asc">
-        <span className="quiet">Oldest waiting</span>
-        <strong>
-          {typeof waits !== "number" ? "–" : waits === 0 ? "none" : durationOf(waits)}
-        </strong>
-        <span className="quiet">for its first attempt</span>
-      </Link>
-      <Link to="/events?last=15m">
-        <span className="quiet">p95, recorded to settled</span>
-        <strong>{typeof p95 === "number" ? durationOf(p95) : "–"}</strong>
-        <span className="quiet">last minute that settled any</span>
-      </Link>
-      <Link to="/errors" className={(open ?? 0) > 0 ? "bad" : ""}>
-        <span className="quiet">Open errors</span>
-        <strong>{typeof open === "number" ? formatCount(open) : "–"}</strong>
-        <span className="quiet">groups of equal failures</span>
-      </Link>
+      {numbers.map(([query, name, value = "–", about], place) => (
+        <Link
+          key={name}
+          to={query === undefined ? "/errors" : `/events?${query}`}
+          className={bad[place] === true ? "bad" : ""}
+        >
+          <span className="quiet">{name}</span> <strong>{value}</strong>{" "}
+          <span className="quiet">{about}</span>
+        </Link>
+      ))}
     </nav>
   );
 }
+
+const textOf = (value: number | null | undefined, format: (value: number) => string) =>
+  typeof value === "number" ? format(value) : undefined;
 
 const sumOf = (
   buckets: readonly ActivityBucket[] | undefined,

@@ -5,6 +5,7 @@ import { Link } from "react-router";
 import { activityQuery, statsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
@@ -12,7 +13,13 @@ import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
-import { arrangeSources, nextOrder, type Column, type Order } from "./arrange-sources.ts";
+import {
+  arrangeSources,
+  nextOrder,
+  type NamedSource,
+  type Order,
+  type SortedBy,
+} from "./arrange-sources.ts";
 import { Sparkline } from "./charts.tsx";
 
 const SEARCHED_MIN = 9;
@@ -37,30 +44,13 @@ export function SourcesTable() {
           onChange={(event) => setSearch(event.target.value)}
         />
       )}
-      {sources.length > 0 && (
-        <div className="scroll">
-          <table className="data cards">
-            <caption className="hidden">Events and jobs by source</caption>
-            <thead>
-              <tr>
-                {COLUMNS.map((column) => (
-                  <SortHead key={column} {...{ column, order }} onOrder={setOrder} />
-                ))}
-                <th scope="col">Last hour</th>
-                <th scope="col">
-                  <span className="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(([source, of]) => (
-                <SourceRow key={source} source={source} of={of} />
-              ))}
-            </tbody>
-            {sources.length > 1 && <Total sources={sources.map(([, of]) => of)} />}
-          </table>
-        </div>
-      )}
+      <DataTable
+        caption="Events and jobs by source"
+        columns={columnsOf(order, setOrder)}
+        rows={rows}
+        total={sources.length > 1 ? [ALL, totalOf(sources.map(([, of]) => of))] : undefined}
+        keyOf={([source]) => source}
+      />
       {sources.map(
         ([source, of]) =>
           of.refused.length > 0 && (
@@ -84,81 +74,76 @@ export function SourcesTable() {
   );
 }
 
-const COLUMNS: readonly Column[] = ["source", "queued", ...STATUSES];
+const ALL = "";
 
-interface SortHeadProps {
-  readonly column: Column;
-  readonly order: Order;
-  readonly onOrder: (order: Order) => void;
-}
-
-function SortHead({ column, order, onOrder }: SortHeadProps) {
-  const direction = order.descending ? "descending" : "ascending";
-  const isSorted = order.column === column;
-  return (
-    <th scope="col" className={column} aria-sort={isSorted ? direction : undefined}>
-      <button
-        className="sort"
-        title={
-          column === "queued"
-            ? "Jobs that are waiting, active, or delayed, as Queues has them"
-            : undefined
-        }
-        onClick={() => onOrder(nextOrder(order, column))}
-      >
-        {column[0]?.toUpperCase() + column.slice(1)}
-        <span aria-hidden="true">{isSorted ? (order.descending ? " ↓" : " ↑") : ""}</span>
-      </button>
-    </th>
-  );
-}
-
-function SourceRow({ source, of }: { source: string; of: SourceStats }) {
-  return (
-    <tr>
-      <th scope="row">
-        <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
-        {of.jobs?.paused === true && <span className="badge paused">paused</span>}
-        {of.refused.length > 0 && (
-          <span className="badge failed" title={refusalsOf(of)}>
-            refuses
+function columnsOf(order: Order, onOrder: (order: Order) => void): Column<NamedSource>[] {
+  const sorting = (column: SortedBy, title?: string) => {
+    const isSorted = order.column === column;
+    return {
+      id: column,
+      sorted: isSorted ? (order.descending ? "descending" : "ascending") : undefined,
+      header: (
+        <button className="sort" title={title} onClick={() => onOrder(nextOrder(order, column))}>
+          {column[0]?.toUpperCase() + column.slice(1)}
+          {isSorted && <span aria-hidden="true">{order.descending ? "↓" : "↑"}</span>}
+        </button>
+      ),
+    } as const;
+  };
+  return [
+    { ...sorting("source"), cell: (row) => <Source row={row} /> },
+    {
+      ...sorting("queued", "Jobs that are waiting, active, or delayed, as Queues has them"),
+      cell: ([, of]) => (
+        <span title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</span>
+      ),
+    },
+    ...STATUSES.map((status) => ({
+      ...sorting(status),
+      cell: ([source, of]: NamedSource) => (
+        <Link
+          className={of[status] > 0 ? "" : "quiet"}
+          to={`/events?${writeFilter({ source, status })}`}
+        >
+          {formatCount(of[status])}
+          <span className="hidden">
+            {" "}
+            {status} events{source !== ALL && ` of ${source}`}
           </span>
-        )}
-      </th>
-      <td className="queued" data-label="Queued" title={depthsOf(of)}>
-        {formatQueued(of.queued)}
-      </td>
-      {STATUSES.map((status) => (
-        <Cell key={status} status={status} count={of[status]} source={source} />
-      ))}
-      <td>
-        <LastHour source={source} />
-      </td>
-      <td className="menu">
-        {of.jobs !== null && <PauseMenu source={source} paused={of.jobs.paused} />}
-      </td>
-    </tr>
-  );
+        </Link>
+      ),
+    })),
+    {
+      id: "hour",
+      header: "Last hour",
+      cell: ([source]) => source !== ALL && <LastHour source={source} />,
+    },
+    {
+      id: "menu",
+      header: <span className="hidden">Actions</span>,
+      cell: ([source, { jobs }]) =>
+        jobs !== null && <PauseMenu source={source} paused={jobs.paused} />,
+    },
+  ];
 }
 
-interface CellProps {
-  readonly status: (typeof STATUSES)[number];
-  readonly count: number;
-  readonly source?: string;
-}
-
-function Cell({ status, count, source }: CellProps) {
-  const name = status.charAt(0).toUpperCase() + status.slice(1);
+function Source({ row: [source, of] }: { row: NamedSource }) {
+  if (source === ALL) return <strong>All</strong>;
   return (
-    <td className={count > 0 ? status : `${status} zero`} data-label={name}>
-      <Link to={`/events?${writeFilter({ ...(source && { source }), status })}`}>
-        {formatCount(count)}
-        <span className="hidden">
+    <>
+      <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
+      {of.jobs?.paused === true && (
+        <>
           {" "}
-          {status} events{source !== undefined && ` of ${source}`}
+          <span className="badge paused">paused</span>
+        </>
+      )}
+      {of.refused.length > 0 && (
+        <span className="badge failed" title={refusalsOf(of)}>
+          refuses
         </span>
-      </Link>
-    </td>
+      )}
+    </>
   );
 }
 
@@ -200,27 +185,17 @@ function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
   );
 }
 
-function Total({ sources }: { sources: readonly SourceStats[] }) {
+function totalOf(sources: readonly SourceStats[]): SourceStats {
   const sumOf = (count: (of: SourceStats) => number) =>
     sources.reduce((sum, of) => sum + count(of), 0);
   // A sum without one of them would read as if all were in it.
   const isKnown = sources.every((of) => of.queued !== null);
-  const queued = isKnown ? sumOf((of) => of.queued ?? 0) : null;
-  return (
-    <tfoot>
-      <tr>
-        <th scope="row">All</th>
-        <td className="queued" data-label="Queued">
-          {formatQueued(queued)}
-        </td>
-        {STATUSES.map((status) => (
-          <Cell key={status} status={status} count={sumOf((of) => of[status])} />
-        ))}
-        <td />
-        <td />
-      </tr>
-    </tfoot>
-  );
+  const [pending, failed, completed] = STATUSES.map((status) => sumOf((of) => of[status]));
+  return {
+    ...{ pending: pending ?? 0, failed: failed ?? 0, completed: completed ?? 0 },
+    queued: isKnown ? sumOf((of) => of.queued ?? 0) : null,
+    ...{ jobs: null, refused: [] },
+  };
 }
 
 /** `12 no_secret_matches, 3 too_old in the last 5 min`. */
@@ -228,9 +203,6 @@ function refusalsOf({ refused }: SourceStats): string {
   const reasons = refused.map(({ reason, deliveries }) => `${formatCount(deliveries)} ${reason}`);
   return `${reasons.join(", ")} in the last 5 min`;
 }
-
-const formatQueued = (queued: number | null): string =>
-  queued === null ? "–" : formatCount(queued);
 
 function depthsOf({ jobs }: SourceStats): string {
   if (jobs === null)

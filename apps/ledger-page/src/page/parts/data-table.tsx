@@ -5,6 +5,7 @@ export interface Column<Row> {
   readonly id: string;
   readonly header: ReactNode;
   readonly cell: (row: Row) => ReactNode;
+  readonly sorted?: "ascending" | "descending" | undefined;
 }
 
 interface Props<Row> {
@@ -12,43 +13,45 @@ interface Props<Row> {
   readonly className?: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[] | undefined;
+  /** The sum of all, below them. */
+  readonly total?: Row | undefined;
   readonly keyOf: (row: Row) => string;
   readonly classOf?: (row: Row) => string;
 }
 
 /** Nothing without rows. Its roles are explicit: a card of a narrow window has none of its own. */
 export function DataTable<Row>(props: Props<Row>) {
-  const { caption, className = "", columns, rows = [], keyOf, classOf } = props;
-  if (rows.length === 0) return null;
+  const { caption, className = "", columns, rows = [], total, keyOf, classOf } = props;
+  if (rows.length === 0 && total === undefined) return null;
+  const toRow = (row: Row) => (
+    <tr key={keyOf(row)} role="row" className={classOf?.(row)}>
+      {columns.map(({ id, header, cell }) => (
+        <td
+          key={id}
+          role="cell"
+          className={id}
+          data-label={typeof header === "string" ? header : id}
+        >
+          {cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
   return (
     <div className="scroll">
       <table className={`data cards ${className}`} role="table">
         <caption className="hidden">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ id, header }) => (
-              <th key={id} role="columnheader" scope="col" className={id}>
+            {columns.map(({ id, header, sorted }) => (
+              <th key={id} role="columnheader" scope="col" className={id} aria-sort={sorted}>
                 {header}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody role="rowgroup">
-          {rows.map((row) => (
-            <tr key={keyOf(row)} role="row" className={classOf?.(row)}>
-              {columns.map(({ id, header, cell }) => (
-                <td
-                  key={id}
-                  role="cell"
-                  className={id}
-                  data-label={typeof header === "string" ? header : undefined}
-                >
-                  {cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+        <tbody role="rowgroup">{rows.map(toRow)}</tbody>
+        {total !== undefined && <tfoot role="rowgroup">{toRow(total)}</tfoot>}
       </table>
     </div>
   );

@@ -44,7 +44,7 @@ export function RunPage() {
 function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingElement | null> }) {
   const mayWrite = useMayWrite();
   return (
-    <>
+    <div className="panel list">
       <Progress run={run} />
       <p>
         <strong>{runResult(run)}</strong>
@@ -57,7 +57,7 @@ function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingEle
         {run.reason !== null && `: ${run.reason}`}
       </p>
       {isOpen(run) && mayWrite && <RunActs run={run} focusNext={heading} />}
-    </>
+    </div>
   );
 }
 

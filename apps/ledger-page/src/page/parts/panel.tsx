@@ -1,0 +1,31 @@
+import { useId, type ReactNode } from "react";
+
+interface Props {
+  readonly title: string;
+  /** Beside the title. */
+  readonly tools?: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function Panel({ title, tools, children }: Props) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id} className="panel">
+      <div className="panel-head">
+        <h2 id={id}>{title}</h2>
+        {tools}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** An entry of a list of facts. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
