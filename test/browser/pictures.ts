@@ -28,7 +28,6 @@ async function shootAll(browser: Browser, store: RunningStore): Promise<void> {
   const event = "/event?source=hookmesh&id=evt_order_7781";
   await shoot("ledger", "/", wide);
   await shoot("ledger-dark", "/", { ...wide, colorScheme: "dark" });
-  await shoot("events", "/events", wide);
   await shoot("errors", "/errors", { viewport: { width: 1_280, height: 620 } });
   await shoot("failed-event", event, { viewport: { width: 1_280, height: 780 } });
   await shoot("narrow-dark", event, {
@@ -123,8 +122,13 @@ async function fill({ command, database }: RunningStore): Promise<void> {
       FROM millrace.events
     ) moved
     WHERE source = s AND event_id = e;
+    DELETE FROM millrace.activity;
+    DELETE FROM millrace.activity_progress;
     COMMIT`);
   await command("send", "stripe", "charge.refunded", "--count", "4");
   await command("send", "hookmesh", "order.shipped", "--id", "evt_order_7781", ...owl);
   await command("send", "github", "push", "--count", "2");
+  const counted =
+    "select from millrace.activity_progress where counted_until >= now() - interval '2 minutes'";
+  await until(async () => (await database.query(counted)).rowCount === 1, { withinMs: 180_000 });
 }

@@ -1,3 +1,4 @@
+// oxlint-disable-next-line import/no-unassigned-import -- a stylesheet
 import "@fontsource-variable/inter/wght.css";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";

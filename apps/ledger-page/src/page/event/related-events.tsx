@@ -58,10 +58,10 @@ export function RelatedEvents({ events }: { events: readonly Related[] }) {
         <li key={`${source} ${event_id} ${generation}`}>
           <StatusBadge status={status} />
           <Link to={eventLink(source, event_id, generation)}>{event_id}</Link>
-          <span className="quiet">
+          <Age at={event.recorded_at} />
+          <span className="quiet reason">
             {source} {type} {event.outcome ?? (status === "failed" ? event.last_error_code : null)}
           </span>
-          <Age at={event.recorded_at} />
         </li>
       ))}
     </ul>

@@ -78,7 +78,7 @@ function Numbers() {
         <Link
           key={name}
           to={query === undefined ? "/errors" : `/events?${query}`}
-          className={bad[place] === true ? "bad" : ""}
+          className={bad[place] ? "bad" : ""}
         >
           <span className="quiet">{name}</span> <strong>{value}</strong>{" "}
           <span className="quiet">{about}</span>

@@ -2,7 +2,7 @@ import { useId, type ReactNode } from "react";
 
 interface Props {
   readonly title: string;
-  /** Beside the title. */
+  /** At the end of the title's line. */
   readonly tools?: ReactNode;
   readonly children: ReactNode;
 }

@@ -8,7 +8,7 @@ import { runQuery, runsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { formatCount } from "../parts/format.ts";
+import { formatCount, personName } from "../parts/format.ts";
 import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
 import { PageHead, useTitle } from "../parts/page-head.tsx";
@@ -53,7 +53,7 @@ function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingEle
       {run.error !== null && <p className="note bad">{run.error}</p>}
       <FilterWords filter={run.filter} />
       <p className="quiet">
-        Started <Age at={run.created_at} /> by {run.started_by ?? "unknown user"}
+        Started <Age at={run.created_at} /> by {startedBy(run)}
         {run.reason !== null && `: ${run.reason}`}
       </p>
       {isOpen(run) && mayWrite && <RunActs run={run} focusNext={heading} />}
@@ -172,6 +172,8 @@ export function RunsPage() {
   );
 }
 
+const startedBy = ({ started_by, via }: BulkRun) => personName({ actor: started_by, via });
+
 const COLUMNS: Column<BulkRun>[] = [
   {
     id: "run",
@@ -190,6 +192,6 @@ const COLUMNS: Column<BulkRun>[] = [
   { id: "target", header: "Of", cell: (run) => <FilterText filter={run.filter} /> },
   { id: "reached", header: "Progress", cell: (run) => progressText(run) },
   { id: "results", header: "Result", cell: (run) => runResult(run) },
-  { id: "who", header: "By", cell: (run) => run.started_by ?? "unknown user" },
+  { id: "who", header: "By", cell: startedBy },
   { id: "when", header: "Started", cell: (run) => <Age at={run.created_at} /> },
 ];
