@@ -30,6 +30,10 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText(`${LOST} events on this page`).waitFor();
     await page.getByLabel("Type").fill("order.shipped");
     await page.waitForURL("/events?status=failed&type=order.shipped");
+    // The address before Overview and Events were two pages.
+    await page.goto("/?status=failed&type=order.shipped");
+    await page.waitForURL("/events?status=failed&type=order.shipped");
+    await page.goBack();
     await page.reload();
     await page.getByText(`${LOST} events on this page`).waitFor();
     expect(await page.getByLabel("Type").inputValue()).toBe("order.shipped");
@@ -237,6 +241,13 @@ describeInBrowser("the list of the ledger's page", () => {
     expect(await focused()).toBe(first);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: first }).waitFor();
+    await page.getByText(`1 of ${LOST}`).waitFor();
+    await page.keyboard.press("j");
+    await page.getByRole("heading", { name: second }).waitFor();
+    await page.getByRole("button", { name: "Previous event" }).click();
+    await page.getByRole("heading", { name: first }).waitFor();
+    await page.getByRole("link", { name: "Events", exact: true }).click();
+    await page.waitForURL("/events?status=failed&type=order.shipped");
   });
 
   test("at 1,440 px no type is broken inside a word", async () => {

@@ -95,6 +95,13 @@ onOneBackend("the dashboard's audit", (prepare) => {
     expect(await audit()).toEqual(before);
   });
 
+  test("is filtered by action and actor", async () => {
+    const { entries } = await audit("?action=retry&actor=ops");
+    expect(entries).not.toEqual([]);
+    for (const entry of entries) expect(entry).toMatchObject({ action: "retry", actor: "ops" });
+    expect((await audit("?action=retry&actor=deploy")).entries).toEqual([]);
+  });
+
   test("has every write of bull-board, under the name of who pressed the button", async () => {
     await dashboard.fail("evt_board_1");
     const by = { actor: "ops", role: "operator", via: "board", reason: null };
