@@ -32,7 +32,7 @@ export function stagePackage(root, folder) {
     const { type, version } = workspace.manifest;
     writeJson(join(target, "package.json"), { type, version });
   }
-  // For `millrace acl`.
+  // For `redis-server --aclfile`.
   const users = join("infra", "redis", "users.acl");
   put(join(root, users), join(folder, users));
   copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));

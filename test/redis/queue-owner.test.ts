@@ -231,13 +231,6 @@ describeOnRedis("a queue on Redis is one ledger's", () => {
     await cli("CONFIG", "SET", "maxmemory", "0");
   });
 
-  test("`acl` prints the users with the prefix", async () => {
-    const printed = await millrace(["acl"], { env: { QUEUE_PREFIX: "staging" } });
-    expect(printed.stdout).toContain("user millrace-worker on");
-    expect(printed.stdout).toContain("~staging:millrace-*");
-    expect(printed.stdout).not.toContain("~bull:");
-  });
-
   test("jobs that were signed once are not run without a key", async () => {
     const a = await environment();
     const key = { MILLRACE_QUEUE_KEY: "a".repeat(64) };

@@ -105,7 +105,7 @@ const COMMANDS: readonly {
   { names: ["pause", "resume"], load: () => import("./commands/pause.ts") },
   { names: ["sessions"], load: () => import("./commands/sessions.ts") },
   { names: ["doctor"], load: () => import("./commands/doctor.ts") },
-  { names: ["restored", "adopt", "acl"], load: () => import("./commands/identity.ts") },
+  { names: ["restored", "adopt"], load: () => import("./commands/identity.ts") },
   { names: ["retention"], load: () => import("./commands/retention.ts") },
 ];
 

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { findJobOwner, openLedger } from "@millrace/connect";
 import { hasCode, isSameDatabase, MillraceError } from "@millrace/core";
 import type { LedgerIdentity } from "@millrace/ledger";
@@ -23,12 +22,6 @@ Examples:
   $ QUEUE_PREFIX=staging millrace adopt
   $ QUEUE_PREFIX=staging millrace adopt --pending run`;
 
-const ACL_HELP = `
-Prints the users of infra/redis/users.acl with the keys of QUEUE_PREFIX.
-
-Example:
-  $ QUEUE_PREFIX=staging millrace acl > users.acl`;
-
 export function addCommands(program: Command, context: CliContext): void {
   program
     .command("restored")
@@ -43,11 +36,6 @@ export function addCommands(program: Command, context: CliContext): void {
     )
     .addHelpText("after", ADOPT_HELP)
     .action(({ pending }: { pending: "hold" | "run" }) => runAdopt(context, pending));
-  program
-    .command("acl")
-    .description("print the users of Redis for QUEUE_PREFIX")
-    .addHelpText("after", ACL_HELP)
-    .action(() => printAcl(context));
 }
 
 async function runRestored(context: CliContext): Promise<void> {
@@ -122,12 +110,4 @@ async function requireNoJobs(
         "Set another QUEUE_PREFIX or REDIS_URL for this copy",
     );
   }
-}
-
-const USERS = new URL("../../../../infra/redis/users.acl", import.meta.url);
-
-async function printAcl(context: CliContext): Promise<void> {
-  const { QUEUE_PREFIX: prefix } = readSettings(context).environment;
-  const users = await readFile(USERS, "utf8");
-  context.stdout.write(users.replaceAll("~bull:", `~${prefix}:`));
 }
