@@ -1,13 +1,10 @@
-import { execFile, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { closeServer, listen, loadConfig, loadHandlers } from "@millrace/service";
+import { loadConfig, loadHandlers } from "@millrace/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { lastStep, parseDockerfile } from "../infra/dockerfile.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { startMillrace, statusOf, type StartProcess } from "./start-process.ts";
@@ -117,44 +114,6 @@ test("a sender that it does not know is told where they are listed", async () =>
   expect(stderr).toContain('"paypal" is not known');
   expect(stderr).toContain("`millrace providers` lists the senders");
   expect(code).toBe(2);
-});
-
-test("--docker writes an image of the project, whose command runs and which has no secret", async () => {
-  const made = await millrace(["init", "image", "--docker"], { cwd: base });
-  expect(made).toMatchObject({ code: 0, stderr: "" });
-  expect(made.stdout).toContain("docker build");
-  const folder = join(base, "image");
-  const [stage] = parseDockerfile(await readFile(join(folder, "Dockerfile"), "utf8"));
-  const steps = stage?.steps.map(({ name, text }) => `${name} ${text}`) ?? [];
-  const at = (start: string) => steps.findIndex((step) => step.startsWith(start));
-  // The packages before the project, so that a changed handler installs nothing anew.
-  expect(at("COPY package.json")).toBeLessThan(at("RUN npm ci"));
-  expect(at("RUN npm ci")).toBeLessThan(at("COPY . ."));
-  expect(lastStep(stage, "USER")?.text).toBe("node");
-  const ignored = (await readFile(join(folder, ".dockerignore"), "utf8")).split("\n");
-  expect(ignored).toEqual(expect.arrayContaining([".env*", "*.env", ".millrace", "node_modules"]));
-  // As the container does it, in a folder with the packages.
-  const command = [
-    ...(lastStep(stage, "ENTRYPOINT")?.args ?? []),
-    ...(lastStep(stage, "CMD")?.args ?? []),
-  ];
-  const ran = spawnSync(command[0] ?? "", command.slice(1), { cwd: base, encoding: "utf8" });
-  expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: "" });
-  expect(ran.stdout).toContain("ingress");
-  // Its check of health: one of the ports answers, or none.
-  const [, ...check] = lastStep(stage, "HEALTHCHECK")?.args ?? [];
-  const server = createServer((_request, response) => void response.end("ok"));
-  const port = await listen(server, { port: 0, host: "127.0.0.1" });
-  const asked = (code: string) =>
-    promisify(execFile)(process.execPath, ["-e", code]).then(
-      () => 0,
-      () => 1,
-    );
-  const code = check.at(-1) ?? "";
-  expect(code).toContain("[3000, 3001, 3002]");
-  expect(await asked(code.replace("3001", String(port)))).toBe(0);
-  await closeServer(server, { timeoutMs: 0 });
-  expect(await asked(code.replace("3000, 3001, 3002", String(port)))).toBe(1);
 });
 
 /** Saves handlers that cannot be read, then those that fail, then the first ones again. */

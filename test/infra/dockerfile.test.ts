@@ -52,3 +52,20 @@ test("its health check is a file of the image, and asks whether the process live
   const check = lastStep(stages.at(-1), "HEALTHCHECK");
   expect(check?.args).toEqual(["node", "infra/healthcheck.mjs", "/healthz"]);
 });
+
+test("the page's image of a project installs before it copies, and has no secret", async () => {
+  const page = await readFile(join(ROOT, "docs", "deployment.md"), "utf8");
+  const blocks = [...page.matchAll(/^```(?:dockerfile)?\n(.*?)^```$/gms)];
+  const [, dockerfile = "", ignored = ""] = blocks.map(([, block = ""]) => block);
+  expect(validate(dockerfile)).toEqual([]);
+  const [stage] = parseDockerfile(dockerfile);
+  const steps = stage?.steps.map(({ name, text: step }) => `${name} ${step}`) ?? [];
+  // The packages before the project, so that a changed handler installs nothing anew.
+  const first = steps.findIndex((step) => step.startsWith("RUN npm ci"));
+  expect(steps[first - 1]).toBe("COPY package.json package-lock.json ./");
+  expect(steps.indexOf("COPY . .")).toBeGreaterThan(first);
+  expect(lastStep(stage, "USER")?.text).toBe("node");
+  expect(ignored.split("\n")).toEqual(
+    expect.arrayContaining([".env*", "*.env", ".millrace", "node_modules"]),
+  );
+});

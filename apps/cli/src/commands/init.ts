@@ -5,7 +5,7 @@ import { MillraceError } from "@millrace/core";
 import { BINARIES_PACKAGE } from "@millrace/embedded-postgres";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
-import { DOCKER_FILES, IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
+import { IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
 
 const INIT_HELP = `
 Writes millrace.config.ts, handlers.ts, a first migration, .env.example, and .oxlintrc.json, which
@@ -15,13 +15,7 @@ finds a query that is not awaited; adds secrets and data to .gitignore. Overwrit
 
 Examples:
   $ millrace init
-  $ millrace init my-webhooks --source stripe,github
-  $ millrace init my-webhooks --docker`;
-
-interface InitFlags {
-  readonly source: readonly string[];
-  readonly docker?: true;
-}
+  $ millrace init my-webhooks --source stripe,github`;
 
 export function addCommands(program: Command, context: CliContext): void {
   program
@@ -33,10 +27,9 @@ export function addCommands(program: Command, context: CliContext): void {
         .argParser(senders)
         .default(["stripe"], "stripe"),
     )
-    .option("--docker", "write a Dockerfile too, for an image that installs the package")
     .addHelpText("after", INIT_HELP)
-    .action(async (folder: string, flags: InitFlags) => {
-      await runInit(context, resolve(context.cwd, folder), flags);
+    .action(async (folder: string, { source }: { source: readonly string[] }) => {
+      await runInit(context, resolve(context.cwd, folder), source);
     });
 }
 
@@ -50,9 +43,12 @@ function senders(text: string): readonly string[] {
 }
 
 /** @throws `file_exists`: then nothing is written. */
-async function runInit(context: CliContext, folder: string, flags: InitFlags): Promise<void> {
-  const { source: sources, docker } = flags;
-  const files = { ...projectFiles(sources), ...(docker === true ? DOCKER_FILES : {}) };
+async function runInit(
+  context: CliContext,
+  folder: string,
+  sources: readonly string[],
+): Promise<void> {
+  const files = projectFiles(sources);
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));
   if (taken.length > 0) {
     throw new MillraceError(
@@ -74,7 +70,7 @@ async function runInit(context: CliContext, folder: string, flags: InitFlags): P
     context.stdout.write("wrote tsconfig.json\n");
   }
   if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
-  context.stdout.write(nextSteps(context, folder, flags));
+  context.stdout.write(nextSteps(context, folder, sources));
 }
 
 /** Adds the lines that are missing from `.gitignore`; false when none is. */
@@ -88,8 +84,7 @@ async function ignore(path: string): Promise<boolean> {
   return true;
 }
 
-function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: InitFlags): string {
-  const [first = ""] = source;
+function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly string[]): string {
   const steps = [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
@@ -98,7 +93,6 @@ function nextSteps({ cwd }: CliContext, folder: string, { source, docker }: Init
     `npm install --save-dev typescript @types/node oxlint oxlint-tsgolint ${BINARIES_PACKAGE}`,
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
-    ...(docker === true ? ["docker build -t webhooks ."] : []),
   ];
   return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`;
 }

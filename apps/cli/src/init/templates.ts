@@ -136,33 +136,3 @@ function environment(sources: readonly string[]): string {
 ${secrets.join("\n")}
 `;
 }
-
-/** Files that build an image; `.dockerignore` keeps secrets and tools out of it. */
-export const DOCKER_FILES: Readonly<Record<string, string>> = {
-  Dockerfile: `# One image for every role, which is its command:
-#   docker build -t webhooks .
-#   docker run --env-file ingress.env -p 3000:3000 webhooks ingress    (or worker, dashboard, migrate)
-FROM node:24-bookworm-slim
-WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0
-# The optional packages are binaries that only save time.
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional
-COPY . .
-# Nothing in the image belongs to this user, so the file system can be read-only.
-USER node
-EXPOSE 3000 3001 3002
-# Whether the process lives. Whether it can work is /readyz, which no restart repairs.
-HEALTHCHECK --start-period=30s CMD ["node", "-e", "Promise.any([3000, 3001, 3002].map((port) => fetch('http://127.0.0.1:' + port + '/healthz'))).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node_modules/.bin/millrace"]
-CMD ["--help"]
-`,
-  ".dockerignore": `.env*
-*.env
-.git
-.millrace
-node_modules
-Dockerfile
-*.test.ts
-`,
-};
