@@ -15,14 +15,17 @@ import {
 import type { Command } from "commander";
 import { runMany, runOne } from "../runs/run-verbs.ts";
 
-const RETRY_HELP = `
-Each event gets its full number of attempts again. Uses DATABASE_URL and REDIS_URL, or the running
-\`millrace start\`. With a filter it starts a bulk run, which a worker works off at 50 events per second;
-Ctrl-C stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need
---expect. Exits with 1 if the run did not finish, or if the named event was not retried, or with
---wait not completed.
+const BULK_HELP = `
+Uses DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run,
+which a worker works off at 50 events per second; Ctrl-C stops watching, and the run continues (see
+\`millrace runs\`). More than 1,000 events need --expect. Exits with 1 if the run did not finish, or if
+the named event was left as it was, or with --wait not completed.
 
-Examples:
+Examples:`;
+
+const RETRY_HELP = `
+Each event gets its full number of attempts again.
+${BULK_HELP}
   $ millrace retry hookmesh evt_123 --wait
   $ millrace retry --source stripe --since 1h --dry-run
   $ millrace retry --type invoice.paid --rate 50
@@ -31,25 +34,16 @@ Examples:
 const REPLAY_HELP = `
 A replay runs the handlers on the same body again, as a new generation of the event, even if they
 already completed: whatever they write, they write again. The record of the earlier run stays
-unchanged. With a filter it starts a bulk run, which a worker works off at 50 events per second; Ctrl-C
-stops watching, and the run continues (see \`millrace runs\`). More than 1,000 events need --expect.
-Exits with 1 if the run did not finish, or if the named event was not replayed, or with --wait not
-completed.
-
-Examples:
+unchanged.
+${BULK_HELP}
   $ millrace replay hookmesh evt_123
   $ millrace replay --source github --outcome ignored --dry-run
   $ millrace replay --type order.paid --since 2d --until 1d --rate 20`;
 
 const GIVE_UP_HELP = `
 Each event fails with \`given_up\`, and its job is removed. Neither its sender's redelivery nor an old job
-runs it again: only \`millrace retry\` does. An event whose handler is running is left alone. Uses
-DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run, which a
-worker works off at 50 events per second; Ctrl-C stops watching, and the run continues (see
-\`millrace runs\`). More than 1,000 events need --expect. Exits with 1 if the run did not finish, or if
-the named event was not given up.
-
-Examples:
+runs it again: only \`millrace retry\` does. An event whose handler is running is left alone.
+${BULK_HELP.replace(", or with --wait not completed", "")}
   $ millrace give-up hookmesh evt_123 --reason "the customer is gone"
   $ millrace give-up --source stripe --type invoice.paid --dry-run
   $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
