@@ -19,7 +19,8 @@ export async function findBinaries(
   user: ServerUser | undefined,
 ): Promise<Binaries> {
   const native = await installedBinaries();
-  const version = await packageVersion(dirname(native));
+  const manifest = await readFile(join(dirname(native), "package.json"), "utf8");
+  const { version } = JSON.parse(manifest) as { version: string };
   const failures: string[] = [];
   const attempt = async (folder: string) => {
     const binaries = {
@@ -84,9 +85,4 @@ async function installedBinaries(): Promise<string> {
       { cause: error },
     );
   }
-}
-
-async function packageVersion(folder: string): Promise<string> {
-  const text = await readFile(join(folder, "package.json"), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -12,7 +12,8 @@ export async function identifyProcess(pid: number): Promise<ProcessIdentity | un
   const stat = await readProcStat(pid);
   if (stat === undefined) return { pid, since: "0" };
   if (stat.state === "Z" || stat.state === "X") return undefined;
-  return { pid, since: `${stat.startTicks}-${await bootId()}` };
+  const bootId = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
+  return { pid, since: `${stat.startTicks}-${bootId.slice(0, 8)}` };
 }
 
 /** True while that very process lives; a zombie does not. */
@@ -40,9 +41,4 @@ async function readProcStat(
   if (text === undefined) return undefined;
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0] ?? "", startTicks: fields[19] ?? "0" };
-}
-
-async function bootId(): Promise<string> {
-  const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
-  return id.slice(0, 8);
 }

@@ -32,9 +32,23 @@ export const workerSchema = z
     maxStalledCount: z.int().min(1).max(1_000).default(20),
     shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(25_000),
   })
-  .superRefine((worker, context) => {
-    for (const [path, message] of contradictions(worker)) {
+  .superRefine(({ handlerTimeoutMs, lockDurationMs, ...worker }, context) => {
+    const refuse = (path: keyof typeof worker, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
+    if (worker.idleInTransactionTimeoutMs <= handlerTimeoutMs) {
+      const bound = `must be more than handlerTimeoutMs (${handlerTimeoutMs})`;
+      refuse(
+        "idleInTransactionTimeoutMs",
+        `${bound}, or Postgres ends a handler that still has time`,
+      );
+    }
+    if (worker.lockTimeoutMs >= handlerTimeoutMs) {
+      const bound = `must be less than handlerTimeoutMs (${handlerTimeoutMs})`;
+      refuse("lockTimeoutMs", `${bound}, or a wait for a lock outlives the handler`);
+    }
+    if (worker.stalledIntervalMs >= lockDurationMs) {
+      const bound = `must be less than lockDurationMs (${lockDurationMs})`;
+      refuse("stalledIntervalMs", `${bound}, or dead workers are found late`);
     }
   });
 
@@ -112,37 +126,6 @@ export const configSchema = z.strictObject({
   ingress: ingressSchema.prefault({}),
   worker: workerSchema.prefault({}),
 });
-
-interface Times {
-  readonly handlerTimeoutMs: number;
-  readonly idleInTransactionTimeoutMs: number;
-  readonly lockTimeoutMs: number;
-  readonly lockDurationMs: number;
-  readonly stalledIntervalMs: number;
-}
-
-function contradictions(worker: Times): [keyof Times, string][] {
-  const found: [keyof Times, string][] = [];
-  if (worker.idleInTransactionTimeoutMs <= worker.handlerTimeoutMs) {
-    found.push([
-      "idleInTransactionTimeoutMs",
-      `must be more than handlerTimeoutMs (${worker.handlerTimeoutMs}), or Postgres ends a handler that still has time`,
-    ]);
-  }
-  if (worker.lockTimeoutMs >= worker.handlerTimeoutMs) {
-    found.push([
-      "lockTimeoutMs",
-      `must be less than handlerTimeoutMs (${worker.handlerTimeoutMs}), or a wait for a lock outlives the handler`,
-    ]);
-  }
-  if (worker.stalledIntervalMs >= worker.lockDurationMs) {
-    found.push([
-      "stalledIntervalMs",
-      `must be less than lockDurationMs (${worker.lockDurationMs}), or dead workers are found late`,
-    ]);
-  }
-  return found;
-}
 
 export type IngressConfig = z.infer<typeof ingressSchema>;
 export type WorkerConfig = z.infer<typeof workerSchema>;

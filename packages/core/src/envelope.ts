@@ -1,8 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
-import { headersHash } from "./event.ts";
 import { MillraceError } from "./errors.ts";
-import { GENERATION_MAX, TIME_MAX_MS, type EnvelopedEvent, type IncomingEvent } from "./event.ts";
+import {
+  GENERATION_MAX,
+  headersHash,
+  TIME_MAX_MS,
+  type EnvelopedEvent,
+  type IncomingEvent,
+} from "./event.ts";
 import type { QueueKeys } from "./queue-keys.ts";
 
 /** A worker leaves a later version to a newer worker (`unknown_envelope_version`). */
@@ -114,7 +119,7 @@ export function fromEnvelope(data: unknown): EnvelopedEvent {
 }
 
 function parseEnvelope(data: unknown): Envelope {
-  const version = isRecord(data) ? data["v"] : undefined;
+  const { v: version }: { v?: unknown } = Object(data);
   if (typeof version === "number" && version > ENVELOPE_VERSION) {
     throw new MillraceError(
       "unknown_envelope_version",
@@ -159,8 +164,4 @@ function fromParsed(envelope: Envelope): EnvelopedEvent {
         ? undefined
         : Buffer.from(envelope.body, envelope.body_encoding ?? "utf8"),
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -19,7 +19,8 @@ const BOM = Buffer.from("\ufeff", "utf8");
  */
 export function jsonPieces(json: Uint8Array): readonly JsonPiece[] {
   const pieces: JsonPiece[] = [];
-  let at = skipSpace(json, startsWithBom(json) ? BOM.length : 0);
+  const hasBom = BOM.every((byte, index) => json[index] === byte);
+  let at = skipSpace(json, hasBom ? BOM.length : 0);
   if (!OPENING.has(json[at] ?? 0)) return pieces;
   at = skipSpace(json, at + 1);
   while (at < json.length && !CLOSING.has(json[at] ?? 0)) {
@@ -28,7 +29,8 @@ export function jsonPieces(json: Uint8Array): readonly JsonPiece[] {
     if (json[next] === COLON) {
       const start = skipSpace(json, next + 1);
       const valueEnd = endOfValue(json, start);
-      pieces.push({ name: nameIn(json, at, end), bytes: json.subarray(start, valueEnd) });
+      const name = String(JSON.parse(Buffer.from(json.subarray(at, end)).toString("utf8")));
+      pieces.push({ name, bytes: json.subarray(start, valueEnd) });
       at = skipSpace(json, valueEnd);
     } else {
       pieces.push({ name: undefined, bytes: json.subarray(at, end) });
@@ -78,12 +80,4 @@ function skipSpace(json: Uint8Array, start: number): number {
   let at = start;
   while (SPACE.has(json[at] ?? 0)) at += 1;
   return at;
-}
-
-function nameIn(json: Uint8Array, start: number, end: number): string {
-  return String(JSON.parse(Buffer.from(json.subarray(start, end)).toString("utf8")));
-}
-
-function startsWithBom(json: Uint8Array): boolean {
-  return BOM.every((byte, index) => json[index] === byte);
 }

@@ -39,7 +39,7 @@ async function skipUnrecorded(queues: Deps["queues"], lookup: EventLookup): Prom
 }
 
 export async function removeJobs(
-  { ledger, queues }: RemovalDeps,
+  { ledger, queues }: { ledger: Pick<Ledger, "retries">; queues: RemovalQueues },
   keys: readonly EventKey[],
 ): Promise<number> {
   const known = keys.filter(({ source }) => queues.queues.has(source));
@@ -53,9 +53,4 @@ export async function removeJobs(
   } catch {
     return 0;
   }
-}
-
-interface RemovalDeps {
-  readonly ledger: Pick<Ledger, "retries">;
-  readonly queues: RemovalQueues;
 }

@@ -35,7 +35,10 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
         queue.getJob(id).catch((error: unknown) => orUnreadable(backend, error)),
         queue.getJobState(id),
       ]);
-      if (job === "unreadable") return toUnreadable(id, state);
+      if (job === "unreadable") {
+        const nothing = { ...UNBEGUN, event: undefined, mac: undefined };
+        return { ...nothing, jobId: id, state: stateOf(state), enqueuedAtMs: Date.now() };
+      }
       return job === undefined ? undefined : toFound(key.source, job, state, backend);
     },
     waitingJobs: async (source, query) => {
@@ -151,11 +154,6 @@ function orUnreadable(backend: Backend, error: unknown): "unreadable" {
 }
 
 const UNBEGUN = { run: "", finishedAtMs: undefined, failedReason: undefined } as const;
-
-function toUnreadable(id: string, state: string): FoundJob {
-  const nothing = { event: undefined, mac: undefined };
-  return { ...UNBEGUN, ...nothing, jobId: id, state: stateOf(state), enqueuedAtMs: Date.now() };
-}
 
 function toWaiting(
   source: string,

@@ -33,8 +33,11 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", RUNS_HELP)
     .action(async (id: number | undefined, options: { limit: number; json?: true }) => {
-      if (id === undefined) await listRuns(context, options);
-      else context.setExitCode(await watchOne(context, id, options.json === true));
+      if (id === undefined) return await listRuns(context, options);
+      await withLedger(context, async (ledger) => {
+        const run = await ledger.bulkRuns.get(id);
+        context.setExitCode(await watchRun(context, ledger, run, options.json === true));
+      });
     });
   for (const [verb, state] of Object.entries({
     pause: "paused",
@@ -81,12 +84,6 @@ async function listRuns(
     const text = json === true ? lines : tableOf(runs, context.stdout.columns);
     if (text !== "") context.stdout.write(`${text}\n`);
   });
-}
-
-async function watchOne(context: CliContext, id: number, json: boolean): Promise<number> {
-  return await withLedger(context, async (ledger) =>
-    watchRun(context, ledger, await ledger.bulkRuns.get(id), json),
-  );
 }
 
 async function changeRun(

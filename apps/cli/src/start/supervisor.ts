@@ -195,7 +195,7 @@ async function runChild(launch: Launch, hooks: LifeHooks): Promise<Death> {
       const { success, data } = messageSchema.safeParse(message);
       if (!success) return;
       if (data.kind === "failed") {
-        error = new MillraceError(isErrorCode(data.code) ? data.code : "internal", data.message);
+        error = new MillraceError(data.code, data.message);
         return;
       }
       hadListened = true;
@@ -219,11 +219,9 @@ function ended(child: ChildProcess): Promise<string> {
   });
 }
 
+const CODE = z.enum(Object.keys(ERROR_CODES) as ErrorCode[]).catch("internal");
+
 const messageSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("listening"), port: z.number() }),
-  z.object({ kind: z.literal("failed"), code: z.string(), message: z.string() }),
+  z.object({ kind: z.literal("failed"), code: CODE, message: z.string() }),
 ]);
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERROR_CODES, code);
-}

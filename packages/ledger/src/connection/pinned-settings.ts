@@ -42,15 +42,12 @@ export class SessionSettings {
   /** Connects again if PgBouncer refused the settings. */
   watch(pool: pg.Pool): void {
     connectOnceMore(pool, (error) => {
-      if (this.isPooled || !isRefusedStartup(error)) return false;
+      const text = error instanceof Error ? error.message : "";
+      if (this.isPooled || !text.includes("unsupported startup parameter")) return false;
       this.isPooled = true;
       return true;
     });
   }
-}
-
-function isRefusedStartup(error: unknown): boolean {
-  return error instanceof Error && /unsupported startup parameter/.test(error.message);
 }
 
 export function connectOnceMore(

@@ -25,7 +25,8 @@ function describe(error: unknown, causesLeft: number): string {
   // drizzle's "Failed query" holds the query and its parameters; what went wrong is its cause.
   if (text === FAILED_QUERY && cause !== undefined && causesLeft > 0)
     return describe(cause, causesLeft - 1);
-  const first = text === "" ? firstOf(read(error, "errors")) : undefined;
+  const errors = read(error, "errors");
+  const first: unknown = text === "" && Array.isArray(errors) ? errors[0] : undefined;
   if (first !== undefined && causesLeft > 0)
     return `${nameOf(error)}: ${describe(first, causesLeft - 1)}`;
   const own = `${nameOf(error)}: ${text || withoutMessage(error)}${sqlState(error)}`;
@@ -76,10 +77,6 @@ function sqlState(error: object): string {
   return isPostgres && typeof code === "string" && /^[0-9A-Z]{5}$/.test(code)
     ? ` (SQLSTATE ${code})`
     : "";
-}
-
-function firstOf(errors: unknown): unknown {
-  return Array.isArray(errors) ? errors[0] : undefined;
 }
 
 // A getter may throw, and so may a Proxy.

@@ -7,18 +7,10 @@ export type FailureHook = ReturnType<typeof createFailureHook>;
 /** Calls a user's `onFailed` so that its errors are reported and it delays no event. */
 export function createFailureHook(onFailed: OnFailed, onError: (error: unknown) => void) {
   const inProgress = new Set<Promise<void>>();
-
-  async function run(event: FailedEvent): Promise<void> {
-    try {
-      await onFailed(event);
-    } catch (error) {
-      onError(error);
-    }
-  }
-
+  const run = async (event: FailedEvent) => await onFailed(event);
   return {
     call(event: FailedEvent): void {
-      const called = run(event);
+      const called = run(event).catch(onError);
       inProgress.add(called);
       void called.finally(() => inProgress.delete(called));
     },
