@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 import { expectGoodEnd, isAlive, pidsOf, useStarts } from "./start-fixture.ts";
 import type { StartProcess } from "./start-process.ts";
@@ -52,11 +53,11 @@ describe("millrace start, when it ends,", () => {
 
 describe("millrace start, in the way of others,", () => {
   let stranger: Server;
+  let port: number;
   let running: StartProcess;
   beforeAll(async () => {
-    stranger = createServer().listen(0, "127.0.0.1");
-    await once(stranger, "listening");
-    const { port } = stranger.address() as AddressInfo;
+    stranger = createServer();
+    port = await listenOnLoopback(stranger);
     running = start({ INGRESS_PORT: String(port) }, ["--workers", "1"]);
     await running.greeted();
   });
@@ -67,7 +68,6 @@ describe("millrace start, in the way of others,", () => {
   });
 
   test("takes the next free port and says so", async () => {
-    const { port } = stranger.address() as AddressInfo;
     const run = await running.run();
     expect(running.output()).toContain(run.ingress_url);
     // Others on this machine may have the ports right behind it.

@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createQueueBoard } from "@millrace/dashboard";
 import { Queue } from "bullmq";
 import express, { type ErrorRequestHandler } from "express";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { startRedis } from "../support/redis.ts";
 
 export async function startTestBoard(onError?: ErrorRequestHandler) {
@@ -12,12 +11,12 @@ export async function startTestBoard(onError?: ErrorRequestHandler) {
   const app = express();
   app.use("/queues", createQueueBoard([queue], { basePath: "/queues", onError: () => {} }));
   if (onError !== undefined) app.use(onError);
-  const server = createServer(app).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const server = createServer(app);
+  const port = await listenOnLoopback(server);
   return {
     redis,
     queue,
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/queues`,
+    base: `http://127.0.0.1:${port}/queues`,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -6,6 +6,7 @@ import { openTestLedger } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { createPipeline } from "../support/pipeline.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 
 const MILLRACE_CONFIG = fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url));
@@ -40,9 +41,7 @@ test("a database that was not migrated stops the start with what to do", async (
 test("a port that is taken stops the start, and leaves no connection behind", async () => {
   const { pool, close } = await openTestLedger({ url: database.url });
   const other = createServer();
-  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  const address = other.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const port = await listenOnLoopback(other);
   await expect(
     main({ DATABASE_URL: database.url, ...quiet, DASHBOARD_PORT: String(port) }),
   ).rejects.toMatchObject({ code: "port_in_use" });

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -7,7 +6,7 @@ import Stripe from "stripe";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../intake/raw-connection.ts";
 import { freePort } from "../support/free-port.ts";
-import { runCommand, startRole } from "../support/millrace-process.ts";
+import { outputOf, runCommand, spawnProgram, startRole } from "../support/millrace-process.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { until } from "../support/until.ts";
 import { EXAMPLES, migratedDatabase, SECRET } from "./migrated-database.ts";
@@ -104,19 +103,15 @@ interface Answer {
 
 async function startExample(name: string, env: Readonly<Record<string, string>>) {
   const port = await freePort();
-  const child = spawn(process.execPath, [JITI, "main.ts"], {
-    cwd: `${EXAMPLES}${name}`,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env, PORT: String(port) },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const chunks: string[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  const options = { cwd: `${EXAMPLES}${name}`, ipc: false };
+  const variables = { ...env, PORT: String(port) };
+  const child = spawnProgram(process.execPath, [JITI, "main.ts"], variables, options);
+  const output = outputOf(child);
   const over = once(child, "close");
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
   const url = `http://127.0.0.1:${port}`;
   await until(async () => isOver() || (await fetch(url, { method: "HEAD" })));
-  if (isOver()) throw new Error(`Cannot start the example: it ended\n${chunks.join("")}`);
+  if (isOver()) throw new Error(`Cannot start the example: it ended\n${output()}`);
   return {
     url,
     deliver: async (source: string, body: string | Buffer, headers = {}): Promise<Answer> => {

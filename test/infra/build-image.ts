@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { runProgram } from "../support/millrace-process.ts";
 import { contextFiles, ROOT } from "./context.ts";
 import { lastStep, parseDockerfile, type Stage, type Step } from "./dockerfile.ts";
 
@@ -80,14 +79,9 @@ async function copyFile(file: string, folder: string): Promise<void> {
 }
 
 async function run(command: string, cwd: string): Promise<void> {
-  const { PATH, HOME } = process.env;
   // The lockfile's hashes say what is installed; where it comes from does not matter.
-  const env = { PATH, HOME, NPM_CONFIG_PREFER_OFFLINE: "true" };
-  const child = spawn("sh", ["-c", command], { cwd, env });
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, "close")) as [number | null];
+  const env = { NPM_CONFIG_PREFER_OFFLINE: "true" };
+  const { code, output } = await runProgram("sh", ["-c", command], env, { cwd, ipc: false });
   if (code !== 0) throw new Error(`Cannot run "${command}": it ended with ${code}\n${output}`);
 }
 

@@ -1,10 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { freePort, listenOnLoopback } from "../support/free-port.ts";
+import { runProgram } from "../support/millrace-process.ts";
 import { ROOT } from "./context.ts";
 
 const SCRIPT = join(ROOT, "infra", "healthcheck.mjs");
@@ -18,18 +16,11 @@ async function serve(statusOf: (path: string) => number): Promise<string> {
     response.writeHead(statusOf(request.url ?? "")).end("said so");
   });
   servers.push(server);
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return String((server.address() as AddressInfo).port);
+  return String(await listenOnLoopback(server));
 }
 
-async function check(args: readonly string[], env: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [SCRIPT, ...args], { env });
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, "close")) as [number];
-  return { code, output };
-}
+const check = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+  runProgram(process.execPath, [SCRIPT, ...args], env, { ipc: false });
 
 test.each([
   ["ingress", "INGRESS_PORT", 200, 0],

@@ -1,13 +1,11 @@
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
 import { executablePath } from "../support/executable-path.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort, listenOnLoopback } from "../support/free-port.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { describeWith } from "../support/programs.ts";
@@ -100,9 +98,8 @@ describeWith("caddy", "single sign-on", () => {
       const isCheck = request.url === "/oauth2/auth";
       response.writeHead(isCheck && !isKnown ? 401 : 202).end(request.url);
     });
-    await once(oauth.listen(0, "127.0.0.1"), "listening");
+    const port = await listenOnLoopback(oauth);
     onTestFinished(() => oauth.close().closeAllConnections());
-    const { port } = oauth.address() as AddressInfo;
     const given = { ...(await portsOfRoles()), 4180: String(port) };
     const { dash } = await start("sso.Caddyfile", given);
     const get = (path: string, headers: Record<string, string>) =>

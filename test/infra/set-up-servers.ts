@@ -1,8 +1,8 @@
-import { once } from "node:events";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect, createServer } from "node:net";
 import { createPool, migrate } from "@millrace/ledger";
 import pg from "pg";
 import { onTestFinished } from "vitest";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { readRolesSql } from "../support/least-privilege.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { queryOnce } from "../support/query-once.ts";
@@ -122,11 +122,9 @@ export async function claimVersion(major: number, serverUrl: string, url: string
     server.on("close", () => client.destroy());
     client.on("close", () => server.destroy());
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
+  const port = String(await listenOnLoopback(proxy));
   onTestFinished(() => new Promise((resolve) => proxy.close(() => resolve())));
-  const { port } = proxy.address() as AddressInfo;
-  return withUrl(url, (each) => (each.port = String(port)));
+  return withUrl(url, (each) => (each.port = port));
 }
 
 export async function stream({ postgres: { url } }: SetUpServers): Promise<Prepared> {

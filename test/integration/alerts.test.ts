@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { alertTo, defineConfig, on, PermanentError, standardWebhooks } from "millrace";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
@@ -18,8 +17,7 @@ async function startChannel() {
       response.writeHead(channel.isDown ? 503 : 200).end("said so");
     });
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   const close = () => {
     server.close().closeAllConnections();
   };

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { outputOf } from "../support/millrace-process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -97,10 +98,7 @@ function launch(cwd: string, command: string, args: readonly string[], variables
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
-  const chunks: string[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  return { child, output: () => chunks.join("") };
+  return { child, output: outputOf(child) };
 }
 
 function ownEnvironment(): NodeJS.ProcessEnv {

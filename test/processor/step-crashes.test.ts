@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Failpoint, JobResult } from "@millrace/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 import { handlerOf } from "../fixtures/steps/handler.mjs";
 import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
@@ -13,6 +13,7 @@ const SCRIPT = fileURLToPath(new URL("../fixtures/steps/one-event.mjs", import.m
 
 let processors: TestProcessors;
 let api: Server;
+let apiPort: number;
 const calls = new Map<string, string[]>();
 const children = new Set<ChildProcess>();
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ refund: `refund of ${keys[0]}` }));
   });
-  await new Promise<void>((resolve) => void api.listen(0, "127.0.0.1", resolve));
+  apiPort = await listenOnLoopback(api);
 });
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
@@ -35,8 +36,7 @@ afterAll(async () => {
   await processors?.close();
 });
 
-const apiUrl = (eventId: string) =>
-  `http://127.0.0.1:${(api.address() as AddressInfo).port}/${eventId}`;
+const apiUrl = (eventId: string) => `http://127.0.0.1:${apiPort}/${eventId}`;
 
 function start(eventId: string, failpoint: Failpoint | "" = "", signal = "SIGKILL") {
   const args = [SCRIPT, processors.url, apiUrl(eventId), eventId, failpoint, signal];

@@ -1,8 +1,9 @@
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect, createServer } from "node:net";
 import type { EventJob, JobResult } from "@millrace/core";
 import { createRedisQueues, type QueueNotice, type Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { listenOnLoopback } from "../support/free-port.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -223,9 +224,8 @@ async function startDeafProxy(
       one.on("error", () => other.destroy());
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenOnLoopback(server),
     get deafened() {
       return deafened;
     },

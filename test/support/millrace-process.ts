@@ -56,9 +56,8 @@ export async function runCommand(
   env: Environment,
   options?: ProcessOptions,
 ): Promise<{ code: number | null; output: string }> {
-  const { child, output } = launch(args, env, options);
-  await once(child, "close");
-  return { code: child.exitCode, output: output() };
+  const { bin = BIN, ...spawned } = options ?? {};
+  return await runProgram(process.execPath, [bin, ...args], env, spawned);
 }
 
 export function launch(
@@ -68,10 +67,24 @@ export function launch(
 ): { child: ChildProcess; output(): string } {
   const { bin = BIN, ...spawned } = options ?? {};
   const child = spawnProgram(process.execPath, [bin, ...args], env, spawned);
+  return { child, output: outputOf(child) };
+}
+
+export async function runProgram(
+  ...given: Parameters<typeof spawnProgram>
+): Promise<{ code: number | null; output: string }> {
+  const child = spawnProgram(...given);
+  const output = outputOf(child);
+  await once(child, "close");
+  return { code: child.exitCode, output: output() };
+}
+
+export function outputOf({ stdout, stderr }: ChildProcess): () => string {
   const chunks: string[] = [];
-  child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  child.stderr?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-  return { child, output: () => chunks.join("") };
+  for (const stream of [stdout, stderr]) {
+    stream?.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+  }
+  return () => chunks.join("");
 }
 
 export function spawnProgram(

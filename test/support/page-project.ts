@@ -1,11 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
 import { tsconfig } from "../package/project.ts";
+import { runProgram } from "./millrace-process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -29,22 +28,11 @@ export async function createPageProject(files: ReadonlyMap<string, string>) {
     await writeFile(join(folder, name), text);
   }
 
-  async function run(tool: string, ...args: readonly string[]) {
-    const child = spawn(process.execPath, [join(ROOT, "node_modules", tool), ...args], {
-      cwd: folder,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: process.env["HOME"],
-        TEST_DATABASE_URL: inject("postgresUrl"),
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const chunks: string[] = [];
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-    await once(child, "close");
-    return { code: child.exitCode, output: chunks.join("") };
-  }
+  const run = (tool: string, ...args: readonly string[]) => {
+    const env = { TEST_DATABASE_URL: inject("postgresUrl") };
+    const command = [join(ROOT, "node_modules", tool), ...args];
+    return runProgram(process.execPath, command, env, { cwd: folder, ipc: false });
+  };
 
   return {
     folder,

@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
+import { listenOnLoopback } from "./free-port.ts";
 
 export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
@@ -61,17 +62,15 @@ export async function startTcpProxy(serverUrl: string) {
     });
     if (frozen) pair.forEach((socket) => socket.pause());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
+  const port = await listenOnLoopback(server);
   const url = new URL(serverUrl);
   url.hostname = "127.0.0.1";
-  url.port = String(address.port);
+  url.port = String(port);
   const cut = () => {
     for (const socket of [...pairs].flat()) socket.destroy();
   };
   return {
-    port: address.port,
+    port,
     url: url.href,
     get struck(): number {
       return struck;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { TLSSocket } from "node:tls";
+import { listenOnLoopback } from "./free-port.ts";
 
 const FIXTURE = fileURLToPath(new URL("../fixtures/private-ca/", import.meta.url));
 
@@ -43,11 +44,8 @@ export async function startTlsProxy(serverUrl: string) {
       encrypt(client);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("Cannot listen");
   return {
-    port: address.port,
+    port: await listenOnLoopback(server),
     get connections(): number {
       return connections;
     },

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { outputOf } from "../../support/millrace-process.ts";
 import { columns } from "../run.ts";
 import { type Mutant, MUTANTS, type Trial } from "./mutants.ts";
 import { createScratch, type Scratch } from "./scratch.ts";
@@ -131,16 +132,14 @@ function node(
       ...{ cwd, stdio: ["ignore", "pipe", "pipe"] },
       env: { ...process.env, FAULTS: "all" },
     });
-    const chunks: string[] = [];
+    const output = outputOf(child);
     const end = () => child.kill("SIGTERM");
     const timer = setTimeout(end, TRIAL_MS);
     signal.addEventListener("abort", end);
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
     child.on("close", (code) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);
-      resolve({ code, output: chunks.join("") });
+      resolve({ code, output: output() });
     });
   });
 }
