@@ -9,7 +9,7 @@ import { post, startStack } from "../support/pipeline.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 import { readDisagreement } from "./disagreements.ts";
 
@@ -29,9 +29,7 @@ describeOnRedis("a queue of which somebody has broken a key", () => {
   const redis = <T>(use: (client: Redis) => Promise<T>) =>
     withRedis(String(stack.servers.redisUrl), use);
   const completed = (id: string) =>
-    until(async () => (await eventOf(stack.pipeline.database, id))?.status === "completed", {
-      ...{ withinMs: 15_000, what: `${id} completed` },
-    });
+    reaches(stack.pipeline.database, id, "completed", { withinMs: 15_000 });
   const shown = (jobId: string) =>
     until(async () => {
       const found = await readDisagreement(stack.dashboard, "unreadable_job");

@@ -12,7 +12,7 @@ import { startStack } from "../support/pipeline.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { millrace } from "../support/run-in-process.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { eventOf, reaches } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 import { readDisagreement } from "./disagreements.ts";
 
@@ -52,9 +52,7 @@ onOneBackend("jobs that were made up", (prepare, backend) => {
     const { database } = stack.pipeline;
     const ledger = createLedger({ pool: database });
     await ledger.intake.accept([anEvent({ source: "acme", eventId })]);
-    await until(async () => (await eventOf(database, eventId))?.status === "completed", {
-      ...{ withinMs: 15_000, what: `${eventId} completed` },
-    });
+    await reaches(database, eventId, "completed", { withinMs: 15_000 });
   }
 
   async function shown(count: number) {

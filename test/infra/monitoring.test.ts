@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { onRedis } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack, type Stack } from "../support/pipeline.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { environmentOf, readComposeFile } from "./compose-file.ts";
@@ -150,12 +150,8 @@ async function makeTraffic({ pipeline, ingress }: Stack): Promise<void> {
   const unsigned = await fetch(`${ingress.url}/webhooks/acme`, { method: "POST", body: "{}" });
   expect(unsigned.status).toBe(401);
   expect(await sendCutUp(ingress)).toBe(400);
-  for (const [id, status] of [
-    ["msg_good", "completed"],
-    ["msg_bad", "failed"],
-  ] as const) {
-    await until(async () => (await eventOf(pipeline.database, id))?.status === status);
-  }
+  await reaches(pipeline.database, "msg_good", "completed");
+  await reaches(pipeline.database, "msg_bad", "failed");
 }
 
 function sendCutUp({ url }: Listening): Promise<number | undefined> {

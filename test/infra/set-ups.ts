@@ -7,7 +7,7 @@ import { startRole } from "../support/millrace-process.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { startTlsProxy } from "../support/tls-proxy.ts";
 import { until } from "../support/until.ts";
 import { makeEvent } from "../worker/worker-fixture.ts";
@@ -177,7 +177,7 @@ async function completes({ databaseUrl: url, redis }: SetUpServers, type: string
   try {
     const event = makeEvent({ type, eventId: newName() });
     await queues.enqueue([event]);
-    await until(async () => (await eventOf(pool, event.eventId))?.status === "completed");
+    await reaches(pool, event.eventId, "completed");
   } finally {
     await Promise.all([pool.end(), queues.close()]);
   }

@@ -5,7 +5,7 @@ import { onEachBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { postOnce, SECRETS, startStack, untilCompletedOnce } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onEachBackend("an id that comes with another body", (prepare, backend) => {
@@ -93,9 +93,7 @@ onEachBackend("a known id with another attempt of the sender", (prepare) => {
   test("fields of the attempt are no other body", async () => {
     const event = { id: "n_1", type: "page", of: "n", big: 2 ** 53 };
     expect(await deliver({ ...event, attempt_number: 1 })).toBeLessThan(300);
-    await until(
-      async () => (await eventOf(stack.pipeline.database, "n_1"))?.status === "completed",
-    );
+    await reaches(stack.pipeline.database, "n_1", "completed");
     expect(await deliver({ attempt_number: 2, ...event })).toBe(200);
     expect(await conflicts()).toBe("");
     expect(await deliver({ ...event, of: "m", attempt_number: 3 })).toBe(200);

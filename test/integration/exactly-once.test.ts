@@ -3,8 +3,7 @@ import { onOneBackend } from "../support/backends.ts";
 import { loseQueue } from "../support/lose-queue.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
-import { effectsOf, eventOf } from "../support/seen-events.ts";
-import { until } from "../support/until.ts";
+import { effectsOf, eventOf, reaches } from "../support/seen-events.ts";
 
 onOneBackend("two ingresses and three workers", (prepare, backend) => {
   const stack = openForAll(async () => {
@@ -15,10 +14,7 @@ onOneBackend("two ingresses and three workers", (prepare, backend) => {
     return { ...started, urls: [started.ingress.url, other.url] };
   });
 
-  const completed = (id: string) =>
-    until(async () => (await eventOf(stack.pipeline.database, id))?.status === "completed", {
-      what: `${id} completed`,
-    });
+  const completed = (id: string) => reaches(stack.pipeline.database, id, "completed");
   const url = (index: number) => stack.urls[index % 2] ?? "";
   const effects = (id: string) => effectsOf(stack.pipeline.database, id);
   const completeMarker = async (id: string) => {

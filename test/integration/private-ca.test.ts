@@ -6,9 +6,8 @@ import { onRedis } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { describeOnRedis } from "../support/redis.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { CA_FILE, startTlsProxy, type TlsProxy } from "../support/tls-proxy.ts";
-import { until } from "../support/until.ts";
 
 const config = {
   sources: { acme: standardWebhooks() },
@@ -45,9 +44,7 @@ describeOnRedis("servers whose certificates a private CA signed", () => {
     const ingress = await stack.pipeline.startInProcess("ingress", env);
     const worker = await stack.pipeline.startInProcess("worker", env);
     await post(ingress.url, { id: "evt_secure_1", type: "thing.happened" });
-    await until(async () => {
-      return (await eventOf(stack.pipeline.database, "evt_secure_1"))?.status === "completed";
-    });
+    await reaches(stack.pipeline.database, "evt_secure_1", "completed");
     expect(postgres.connections).toBeGreaterThan(0);
     expect(redis.connections).toBeGreaterThan(0);
     await Promise.all([ingress.close(), worker.close()]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { startStore } from "../support/running-store.ts";
-import { until } from "../support/until.ts";
+import { reaches } from "../support/seen-events.ts";
 
 onOneBackend("the example store", (prepare) => {
   const store = openForAll(async () => {
@@ -13,16 +13,7 @@ onOneBackend("the example store", (prepare) => {
   const run = (...args: string[]) => store.run(args);
   const send = (...args: string[]) => store.command("send", ...args);
   const rows = async (query: string) => (await store.database.query(query)).rows;
-  const reaches = (id: string, status: string) =>
-    until(
-      async () => {
-        const [event] = await rows(
-          `select status, attempts, last_error from webhook_events where event_id = '${id}'`,
-        );
-        return event?.status === status ? event : undefined;
-      },
-      { what: `${id} ${status}` },
-    );
+  const ends = (id: string, status: string) => reaches(store.database, id, status);
   const set = (...fields: string[]) => fields.flatMap((field) => ["--set", field]);
 
   test("--wait prints what became of an event, and exits with 1 unless it is completed", async () => {
@@ -64,7 +55,7 @@ onOneBackend("the example store", (prepare) => {
 
   test("the body of an event is written byte for byte, and one that is no text is dumped", async () => {
     await send("hookmesh", "user.created", "--id", "evt_body_1");
-    await reaches("evt_body_1", "completed");
+    await ends("evt_body_1", "completed");
     const written = await run("events", "hookmesh", "evt_body_1", "--body");
     const [row] = await rows(
       `select convert_from(b.body, 'UTF8') as body from millrace.events e
@@ -89,7 +80,7 @@ onOneBackend("the example store", (prepare) => {
     });
     const sent = await store.run(["send", "hookmesh", "--data", "-"], { stdin: body });
     expect(sent.stdout).toMatch(/^hookmesh payment\.succeeded evt_given_1\n200 /);
-    await reaches("evt_given_1", "completed");
+    await ends("evt_given_1", "completed");
     expect(await rows("select amount from store.payments where id = 'pay_given'")).toEqual([
       { amount: "7" },
     ]);
@@ -101,13 +92,13 @@ onOneBackend("the example store", (prepare) => {
       ...set("payload.payment_id=pay_1", "payload.user_id=user_9", "payload.amount=5000"),
     ];
     await send(...payment);
-    await reaches("evt_pay_1", "completed");
+    await ends("evt_pay_1", "completed");
     await send(...payment);
     await send(...payment, "--duplicates", "9");
     expect(await rows("select * from store.payments where id = 'pay_1'")).toEqual([
       { id: "pay_1", user_id: "user_9", amount: "5000", status: "completed" },
     ]);
-    expect(await reaches("evt_pay_1", "completed")).toMatchObject({ attempts: 1 });
+    expect(await ends("evt_pay_1", "completed")).toMatchObject({ attempts: 1 });
   });
 
   test("a shipment by an unknown carrier fails with its reason; repaired and retried, it completes", async () => {
@@ -118,7 +109,7 @@ onOneBackend("the example store", (prepare) => {
       "evt_ship_1",
       ...set("payload.carrier=none", "payload.order_id=order_1"),
     );
-    expect(await reaches("evt_ship_1", "failed")).toMatchObject({
+    expect(await ends("evt_ship_1", "failed")).toMatchObject({
       attempts: 1,
       last_error: expect.stringContaining('Unknown carrier "none"'),
     });
@@ -130,10 +121,10 @@ onOneBackend("the example store", (prepare) => {
     expect(shown.stdout).toContain('"carrier": "none"');
 
     await send("hookmesh", "carrier.added", "--id", "evt_carrier_1", ...set("payload.name=none"));
-    await reaches("evt_carrier_1", "completed");
+    await ends("evt_carrier_1", "completed");
     const retried = await run("retry", "hookmesh", "evt_ship_1");
     expect(retried).toEqual({ code: 0, stdout: "retried hookmesh evt_ship_1\n", stderr: "" });
-    await reaches("evt_ship_1", "completed");
+    await ends("evt_ship_1", "completed");
     expect(await rows("select order_id, carrier from store.shipments")).toContainEqual({
       order_id: "order_1",
       carrier: "none",
@@ -154,7 +145,7 @@ onOneBackend("the example store", (prepare) => {
     for (const [index, [source, type]] of samples.entries()) {
       await send(source ?? "", type ?? "", "--id", `evt_sample_${index}`);
     }
-    for (const index of samples.keys()) await reaches(`evt_sample_${index}`, "completed");
+    for (const index of samples.keys()) await ends(`evt_sample_${index}`, "completed");
     expect(await rows("select source, type from webhook_events where outcome = 'ignored'")).toEqual(
       [],
     );

@@ -4,7 +4,7 @@ import type { Queues } from "@millrace/queue";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
 import { untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { eventOf, reaches } from "../support/seen-events.ts";
 import { openTestQueues } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -122,4 +122,4 @@ describeOnRedis("an ingress with both event stores", () => {
 });
 
 const untilStatus = (eventId: string, status: string) =>
-  until(async () => (await eventOf(pipeline.database, eventId))?.status === status);
+  reaches(pipeline.database, eventId, status);

@@ -3,20 +3,13 @@ import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { millrace } from "../support/run-in-process.ts";
-import { effectsOf, eventOf } from "../support/seen-events.ts";
+import { effectsOf, reaches } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 onOneBackend("an event whose handler asks to wait", (prepare) => {
   const stack = openForAll(() => startStack(prepare, { worker: false }));
 
-  const reaches = (id: string, status: string) =>
-    until(
-      async () => {
-        const event = await eventOf(stack.pipeline.database, id);
-        return event?.status === status ? event : undefined;
-      },
-      { what: `${id} ${status}` },
-    );
+  const ends = (id: string, status: string) => reaches(stack.pipeline.database, id, status);
   const waitsOf = async (id: string) => {
     const text = "select waits from millrace.events where event_id = $1";
     const { rows } = await stack.pipeline.database.query<{ waits: number }>(text, [id]);
@@ -29,7 +22,7 @@ onOneBackend("an event whose handler asks to wait", (prepare) => {
     await until(async () => (await waitsOf("msg_waits_1")) > 0);
     await victim.end("SIGKILL");
     await stack.pipeline.startInProcess("worker");
-    expect(await reaches("msg_waits_1", "completed")).toMatchObject({ attempts: 4 });
+    expect(await ends("msg_waits_1", "completed")).toMatchObject({ attempts: 4 });
     expect(await waitsOf("msg_waits_1")).toBe(3);
     expect(await effectsOf(stack.pipeline.database, "msg_waits_1")).toBe(1);
   });
@@ -66,7 +59,7 @@ onOneBackend("an event whose handler asks to wait", (prepare) => {
       type: "test.waits_on",
       source: "patient",
     });
-    expect(await reaches("msg_waits_3", "failed")).toMatchObject({
+    expect(await ends("msg_waits_3", "failed")).toMatchObject({
       attempts: 2,
       last_error: expect.stringContaining("RetryLater: The carrier is closed"),
     });

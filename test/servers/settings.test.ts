@@ -4,7 +4,7 @@ import { onRedis, onPostgres, type TestServers } from "../support/backends.ts";
 import { describeBehindPgbouncer } from "../support/describe-on-servers.ts";
 import { startPgbouncer, type TestPgbouncer } from "../support/pgbouncer.ts";
 import { createPipeline, post, type Pipeline } from "../support/pipeline.ts";
-import { eventOf } from "../support/seen-events.ts";
+import { reaches } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
 // What a database or a login may legally set, away from its default. Settings that cannot meet share
@@ -58,8 +58,7 @@ async function play(pipeline: Pipeline, database: pg.Pool): Promise<void> {
     expect([path, response.status, text]).toEqual([path, expect.toBeOneOf([200, 202]), text]);
     return JSON.parse(text) as Record<string, unknown>;
   };
-  const ended = (id: string, status: string) =>
-    until(async () => (await eventOf(database, id))?.status === status);
+  const ended = (id: string, status: string) => reaches(database, id, status);
   try {
     for (const [id, type] of [
       ["set_well", "test.effect"],

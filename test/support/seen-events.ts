@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { until } from "./until.ts";
 
 export interface SeenEvent {
   readonly status: string;
@@ -18,6 +19,19 @@ export async function eventOf(pool: pg.Pool, id: string): Promise<SeenEvent | un
     [id],
   );
   return rows[0];
+}
+
+export function reaches(
+  pool: pg.Pool,
+  id: string,
+  status: string,
+  { withinMs }: { withinMs?: number } = {},
+): Promise<SeenEvent> {
+  const isThere = async () => {
+    const event = await eventOf(pool, id);
+    return event?.status === status && event;
+  };
+  return until(isThere, { what: `${id} ${status}`, ...(withinMs && { withinMs }) });
 }
 
 export async function effectsOf(pool: pg.Pool, id: string): Promise<number> {
