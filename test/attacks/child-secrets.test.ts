@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { startEnvironment, type Run } from "../cli/start-process.ts";
 import { launch } from "../support/millrace-process.ts";
 import { until } from "../support/until.ts";
@@ -14,12 +14,11 @@ const CONFIG = fileURLToPath(
   new URL("../fixtures/child-secrets/millrace.config.ts", import.meta.url),
 );
 
-let folder: string;
+const folder = newFolder();
 let run: Run;
 let stop: () => Promise<unknown>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-child-secrets-"));
   const dataDir = join(folder, "data");
   // Every process reads the folder's `.env` by itself.
   const own = [
@@ -48,10 +47,7 @@ beforeAll(async () => {
     return JSON.parse(await readFile(join(dataDir, "run.json"), "utf8")) as Run;
   });
 });
-afterAll(async () => {
-  await stop?.();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => stop?.());
 
 async function begunWith(name: string): Promise<string> {
   const process = run.processes.find((each) => each.name === name);

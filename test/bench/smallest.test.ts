@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { describeOnRedis } from "../support/redis.ts";
 
 // Each part of the bench once, as small as it gets: so that contenders, counts, and checks keep working. What
@@ -39,17 +39,12 @@ interface Round {
 
 describeOnRedis("the bench", () => {
   test.each(PARTS)("measures %s %j", { timeout: 600_000 }, async (part, options, names) => {
-    const folder = await mkdtemp(join(tmpdir(), "millrace-bench-test-"));
-    try {
-      const json = join(folder, "measured.json");
-      expect(await run([part, ...SMALL, ...options, "--json", json])).toEqual({ code: 0 });
-      const { results } = JSON.parse(await readFile(json, "utf8")) as Measured;
-      expect(Object.keys(results)).toEqual(names);
-      for (const { contenders } of Object.values(results)) {
-        for (const [round] of Object.values(contenders)) expectNumbers(round);
-      }
-    } finally {
-      await rm(folder, { recursive: true });
+    const json = join(newFolder(), "measured.json");
+    expect(await run([part, ...SMALL, ...options, "--json", json])).toEqual({ code: 0 });
+    const { results } = JSON.parse(await readFile(json, "utf8")) as Measured;
+    expect(Object.keys(results)).toEqual(names);
+    for (const { contenders } of Object.values(results)) {
+      for (const [round] of Object.values(contenders)) expectNumbers(round);
     }
   });
 });

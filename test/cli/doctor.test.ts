@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLedger } from "@millrace/ledger";
 import { standardWebhooks } from "@millrace/providers";
 import { closeServer, listen } from "@millrace/service";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { openTestStores, key } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
@@ -183,7 +183,7 @@ test("millrace doctor cannot tell while Postgres is down, of a queue on it neith
 });
 
 test("millrace doctor examines one system, where DATABASE_URL names another than the folder's start", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
+  const folder = newFolder();
   const url = "http://127.0.0.1:9";
   const run = { pid: process.pid, started_at: "now", config: "", processes: [] };
   const facts = { ...run, ingress_url: url, dashboard_url: url, database_url: `${NOWHERE}/own` };
@@ -197,7 +197,6 @@ test("millrace doctor examines one system, where DATABASE_URL names another than
   const own = await of("postgres://me:secret@localhost:1/own");
   expect(own).toMatch(/^ok +roles\b/m);
   expect(own).not.toContain("names another");
-  await rm(folder, { recursive: true });
 });
 
 test("millrace doctor names types of handlers that are on no list and have not been received", async () => {

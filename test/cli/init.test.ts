@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfig, loadHandlers } from "@millrace/service";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { until } from "../support/until.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { startMillrace, statusOf, type StartProcess } from "./start-process.ts";
@@ -13,12 +13,8 @@ const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
 const REPLAYED = '"generation":1,"type":"payment_intent.succeeded","status":"completed"';
 
-let base: string;
-beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), "millrace-init-"));
-  await symlink(MODULES, join(base, "node_modules"));
-});
-afterAll(() => rm(base, { recursive: true }));
+const base = newFolder();
+beforeAll(() => symlink(MODULES, join(base, "node_modules")));
 
 test("what it writes runs as it stands: start, send, completed", { timeout: 180_000 }, async () => {
   const init = await millrace(["init", "shop"], { cwd: base });

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { statusOf } from "../support/ledger-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
@@ -9,10 +9,9 @@ import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 
 const it = openForEach(openTestRetention);
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-cli-"));
+beforeEach(() => {
+  folder = newFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function run(args: readonly string[], retention = "{}") {
   const config = join(folder, "millrace.config.mjs");

@@ -1,19 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 import { PIPELINE, startMillrace, statusOf, type Run, type StartProcess } from "./start-process.ts";
 
 export function useStarts() {
-  let dataDir: string;
+  const dataDir = newFolder();
   let last: StartProcess | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), "millrace-start-"));
-  });
-  afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
   const command = (...args: string[]) =>
     millrace(args, { env: { MILLRACE_CONFIG: PIPELINE, MILLRACE_DATA_DIR: dataDir } });

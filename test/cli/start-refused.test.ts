@@ -1,24 +1,22 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase, type TestDatabase } from "../support/scratch-database.ts";
 import { refusedStart, startMillrace, type StartProcess } from "./start-process.ts";
 
 describe("millrace start that cannot work", () => {
-  let dataDir: string;
+  const dataDir = newFolder();
   let database: TestDatabase;
   let running: StartProcess | undefined;
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), "millrace-start-"));
     database = await scratchDatabase();
   });
   afterAll(async () => {
     running?.signal("SIGTERM");
     await running?.ended;
     await database?.drop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   test("ends with the error of the role that will not start", async () => {

@@ -1,20 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { environmentSchema } from "@millrace/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { freePort } from "../support/free-port.ts";
 import { BIN } from "../support/millrace-process.ts";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
 import { doctorConfig } from "./cli-fixture.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-cli-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = newFolder();
 
 describe("help", () => {
   const COMMANDS = [

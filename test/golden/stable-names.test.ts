@@ -1,13 +1,11 @@
 import { createHmac } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ERROR_CODES, environmentSchema, secretVariable, statusOf } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
 import { jobId } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { age } from "../support/aged-events.ts";
 import { onRedis, type TestServers } from "../support/backends.ts";
@@ -54,15 +52,13 @@ describeOnRedis("stable names, as roles in processes show them", () => {
   let ingress: MillraceProcess;
   let dashboard: MillraceProcess;
   let worker: MillraceProcess;
-  let archive: string;
   const queued = { keys: [] as string[], jobs: [] as string[] };
 
   beforeAll(async () => {
     // Its migrations take locks too.
     servers = await onRedis(scratchDatabase);
     locks = await spyOnLocks(servers.databaseUrl);
-    archive = await mkdtemp(join(tmpdir(), "millrace-archive-"));
-    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: archive };
+    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: newFolder() };
     pipeline = await createPipeline(servers, over, config);
     redis = new Redis(String(servers.redisUrl));
     [ingress, dashboard] = await Promise.all([
@@ -98,7 +94,6 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     await pipeline?.stop();
     await redis?.quit();
     await servers?.release();
-    await rm(archive, { recursive: true, force: true });
   });
 
   test("tables, columns, functions, SQLSTATEs and advisory locks are stable", async () => {

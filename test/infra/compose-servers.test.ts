@@ -1,11 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { checkRedis } from "@millrace/queue";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
+import { newFolder } from "../support/new-folder.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { describeOnRedis } from "../support/redis.ts";
@@ -14,7 +12,6 @@ import { environmentOf, readComposeFile, settingsOf } from "./compose-file.ts";
 import { ROOT } from "./context.ts";
 
 describeOnRedis("the compose file's Redis", () => {
-  let folder: string;
   let server: ChildProcess;
   let port: number;
   let healthy: string;
@@ -22,7 +19,6 @@ describeOnRedis("the compose file's Redis", () => {
   let url: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "millrace-compose-"));
     const redis = (await readComposeFile()).services["redis"];
     const [shell = "", ...words] = redis?.command ?? [];
     healthy = redis?.healthcheck?.test?.[1] ?? "";
@@ -30,7 +26,7 @@ describeOnRedis("the compose file's Redis", () => {
     env = { PATH: process.env["PATH"] ?? "", ...(await environmentOf(redis)) };
     const here = ["--port", String(port), "--bind", "127.0.0.1"];
     const mounted = words.map((word) => word.replace(/^\/millrace\//, `${ROOT}infra/redis/`));
-    server = spawn(shell, [...mounted, ...here], { cwd: folder, env, stdio: "ignore" });
+    server = spawn(shell, [...mounted, ...here], { cwd: newFolder(), env, stdio: "ignore" });
     url = `redis://admin:${encodeURIComponent(env["REDISCLI_AUTH"] ?? "")}@127.0.0.1:${port}`;
     await until(() => checkRedis(url, { allowVolatile: false }));
   });
@@ -38,7 +34,6 @@ describeOnRedis("the compose file's Redis", () => {
     const gone = once(server, "exit");
     server.kill("SIGKILL");
     await gone;
-    await rm(folder, { recursive: true, force: true });
   });
 
   test("has an end of its memory, or the ingress could not tell that it fills", async () => {

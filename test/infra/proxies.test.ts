@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { onRedis } from "../support/backends.ts";
 import { executablePath } from "../support/executable-path.ts";
 import { freePort, listenOnLoopback } from "../support/free-port.ts";
@@ -32,7 +32,7 @@ function whole(name: string, text: string, folder: string): string {
 /** Without TLS, on loopback, and with these ports for those of the file. */
 async function start(file: keyof typeof FILES, ports: Readonly<Record<string, string>>) {
   const { name, args } = FILES[file];
-  const folder = await mkdtemp(join(tmpdir(), "millrace-proxy-"));
+  const folder = newFolder();
   const [port, path] = [await freePort(), join(folder, file)];
   const text = (await readFile(join(ROOT, "infra/proxies", file), "utf8"))
     .replaceAll(/(?<=127\.0\.0\.1:)\d+/g, (old) => ports[old] ?? old)
@@ -50,10 +50,7 @@ async function start(file: keyof typeof FILES, ports: Readonly<Record<string, st
     spawn: { env: { ...process.env, DASHBOARD_TOKEN: TOKEN } },
     isReady: () => fetch(urls.dash, { redirect: "manual" }).catch(() => false),
   });
-  onTestFinished(async () => {
-    await server.end("SIGTERM");
-    await rm(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => server.end("SIGTERM"));
   return urls;
 }
 

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { environmentSchema } from "@millrace/core";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { describeWith } from "../support/programs.ts";
 import { timesToStop } from "./compose-file.ts";
 import { ROOT } from "./context.ts";
@@ -27,8 +27,7 @@ test("each role has a unit with its variables, and more time to stop than it tak
 
 describeWith("systemd-analyze", "the units", () => {
   test("are valid, and each is closed up", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "millrace-units-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = newFolder();
     await cp(UNITS, folder, { recursive: true });
     const units = (await readdir(folder)).filter(isUnit);
     expect(units).toHaveLength(4);

@@ -1,9 +1,9 @@
-import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { checkSchema, migrate } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { testPool } from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
@@ -17,12 +17,11 @@ let folder: string;
 beforeEach(async () => {
   database = await scratchDatabase();
   pool = testPool(database.url);
-  folder = await mkdtemp(join(tmpdir(), "millrace-migrations-"));
+  folder = newFolder();
 });
 afterEach(async () => {
   await pool.end();
   await database.drop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const file = (name: string, text: string) => writeFile(join(folder, name), text);

@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "@millrace/core";
 import { createPool } from "@millrace/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { scratchDatabase, type TestDatabase } from "../support/scratch-database.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "millrace-password-"));
+const folder = newFolder();
 const [program, token, runs] = [
   join(folder, "print.mjs"),
   join(folder, "token"),
@@ -47,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await queryOnce(database.url, "DROP ROLE token_login");
   await database.drop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("a password that Postgres refuses is read anew once, for all connections", async () => {

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { misplacedTables, migrate, USER_SCOPE } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { openTestLedger, type TestLedger, testPool } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { WAYS } from "./attempt-fixture.ts";
@@ -32,8 +32,7 @@ async function schemaOf(name: string): Promise<string | undefined> {
 }
 
 async function migrateFile(text: string, url = it.url): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-path-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = newFolder();
   await writeFile(join(folder, "0001_make.sql"), text);
   const pool = testPool(url, 2);
   onTestFinished(() => pool.end());

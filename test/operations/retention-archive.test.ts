@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { EventKey } from "@millrace/core";
@@ -10,6 +9,7 @@ import {
   type RetentionPolicy,
 } from "@millrace/operations";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { anEvent, keyOf } from "../support/events.ts";
 import { claim } from "../support/ledger-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
@@ -19,15 +19,12 @@ const it = openForEach(openTestRetention);
 let folder: string;
 let policy: RetentionPolicy;
 let notices: RetentionNotice[];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-archive-"));
+beforeEach(() => {
+  folder = newFolder();
   policy = { bodiesDays: 30, keysDays: 90, archiveDir: folder };
   notices = [];
 });
-afterEach(async () => {
-  Reflect.deleteProperty(globalThis, HOOK);
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => void Reflect.deleteProperty(globalThis, HOOK));
 
 const HOOK = Symbol.for("millrace.failpoint");
 const run = (with_ = policy, ledger = it.retention) =>

@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "@millrace/embedded-postgres";
 import { openPool } from "@millrace/ledger";
 import { connectionsWanted, createPostgresQueues, type QueueNotice } from "@millrace/queue";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { copyDataFolder } from "../support/data-folder.ts";
 import { event, quickWorker } from "../support/queue-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
@@ -19,15 +18,12 @@ describe("the queues while Postgres is away", () => {
   let postgres: EmbeddedPostgres;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "millrace-queue-outage-"));
+    folder = newFolder();
     await copyDataFolder(join(folder, "postgres"));
     postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
   });
 
-  afterEach(async () => {
-    await postgres.stop("immediate");
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterEach(() => postgres.stop("immediate"));
 
   it("answers with errors, stays quiet, and works on when Postgres is back", async () => {
     const notices: QueueNotice[] = [];

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
 import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
@@ -14,10 +14,9 @@ describeOnRedis("an older Redis", () => {
   let redis: TestRedis;
   let pipeline: Pipeline;
   let ingress: MillraceProcess;
-  let backup: string;
+  const backup = newFolder();
 
   beforeAll(async () => {
-    backup = await mkdtemp(join(tmpdir(), "millrace-redis-backup-"));
     [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
     pipeline = await createPipeline({ databaseUrl: postgres.url, redisUrl: redis.url });
     ingress = await pipeline.start("ingress");
@@ -26,7 +25,6 @@ describeOnRedis("an older Redis", () => {
   afterAll(async () => {
     await pipeline?.stop();
     await Promise.all([postgres?.stop(), redis?.stop()]);
-    await rm(backup, { recursive: true, force: true });
   });
 
   const send = (ids: readonly string[]) => sendAll(ingress, ids);

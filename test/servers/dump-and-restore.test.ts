@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { createLedger, migrate } from "@millrace/ledger";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 import { describeOnStandby } from "../support/describe-on-servers.ts";
 import { anEvent } from "../support/events.ts";
 import { testPool } from "../support/ledger-fixture.ts";
@@ -24,24 +23,20 @@ async function commandsOf(heading: string): Promise<string[]> {
 
 describeOnStandby("a dump of pg_dump", () => {
   let postgres: Awaited<ReturnType<typeof startInstalledPostgres>>;
-  let folder: string;
+  const folder = newFolder();
   let url: string;
   let dump: string;
   let restores: string[];
 
   beforeAll(async () => {
     postgres = await startInstalledPostgres();
-    folder = await mkdtemp(join(tmpdir(), "millrace-dump-"));
     const at = new URL(postgres.url);
     at.pathname = "/app";
     url = at.href;
     [dump = ""] = await commandsOf("What to back up");
     restores = await commandsOf("Restore Postgres");
   });
-  afterAll(async () => {
-    await postgres?.stop();
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-  });
+  afterAll(() => postgres?.stop());
 
   const shell = (commands: string) => {
     const { hostname, port } = new URL(url);

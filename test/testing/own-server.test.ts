@@ -1,24 +1,20 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { defineConfig, stripe } from "millrace";
 import setup from "millrace/testing/global-setup";
 import { deliver } from "millrace/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { newFolder } from "../support/new-folder.ts";
 
 const config = defineConfig({ sources: { stripe: stripe() } });
 let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "millrace-own-server-"));
+beforeEach(() => {
+  folder = newFolder();
   vi.stubEnv("TMPDIR", folder);
   vi.stubEnv("TEST_DATABASE_URL", "");
   vi.stubEnv("DATABASE_URL", "");
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 test("a test environment starts a Postgres if none is named, and removes it again", async () => {
   let folders: string[] = [];

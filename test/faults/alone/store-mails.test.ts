@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Failpoint } from "@millrace/core";
 import { hookMesh } from "millrace";
 import { expect, test } from "vitest";
+import { newFolder } from "../../support/new-folder.ts";
 import store from "../../fixtures/store-mails/millrace.config.ts";
 import { onOneBackend, openOn, type TestServers } from "../../support/backends.ts";
 import { type MailServer, startMailServer } from "../../support/mail-server.ts";
@@ -64,7 +63,6 @@ onOneBackend("the example store mails a shipped order", (prepare) => {
 });
 
 async function killAtEachStep(servers: TestServers, ack: "queue" | "ledger") {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-store-mails-"));
   const mailServer = await startMailServer();
   const env = {
     ...{ MILLRACE_CONFIG: CONFIG, ...STORE_SECRETS },
@@ -73,7 +71,7 @@ async function killAtEachStep(servers: TestServers, ack: "queue" | "ledger") {
   const sources = { ...store.sources, hookmesh: hookMesh({ attempts: 8, ack }) };
   const pipeline = await createPipeline(servers, env, { ...store, sources });
   const worker = createRole({
-    ...{ name: "worker", kind: "worker", logFile: join(folder, "worker.log") },
+    ...{ name: "worker", kind: "worker", logFile: join(newFolder(), "worker.log") },
     env: pipeline.env,
     onSpawn: createReaper().watch,
   });
@@ -89,7 +87,6 @@ async function killAtEachStep(servers: TestServers, ack: "queue" | "ledger") {
     await pipeline.stop();
     await mailServer.close();
     await servers.release();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 
