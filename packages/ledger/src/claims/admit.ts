@@ -173,7 +173,6 @@ function admitStatement(
   });
 }
 
-/** Begins a transaction and admits events of one source, each of them once. */
 export async function admit(
   ledger: LedgerContext,
   { client }: Pick<PooledConnection, "client">,

@@ -27,10 +27,7 @@ WHERE ${IS_ATTEMPT}`,
   "millrace_read_begun",
 );
 
-/**
- * Reads an event without a lock; undefined when it is not pending or claimed since.
- * @throws `body_missing`
- */
+/** Reads an event without a lock, unless it is settled or claimed since. @throws `body_missing` */
 export async function readBegun(
   ledger: LedgerContext,
   key: EventKey,
@@ -72,7 +69,7 @@ SELECT true AS recorded FROM mine`,
   "millrace_record_step",
 );
 
-/** Commits an ended step, once; `lost` when the event is not pending or claimed since. */
+/** Commits an ended step; `lost` when the event is not pending or claimed since. */
 export async function recordStep(
   ledger: LedgerContext,
   key: EventKey,

@@ -6,10 +6,7 @@ import { REFUSE_TRANSACTION, runStatement } from "../connection/transaction.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { withPartitions } from "../schema/bodies.ts";
 
-/**
- * The events that an attempt's handlers have emitted, written right before it is settled; behind a
- * handler's savepoint at once, so that Postgres undoes them with it.
- */
+/** Events that handlers emit, written at the end; behind a savepoint at once, to be undone too. */
 export class Emitted {
   bytes = 0;
   readonly #events: { readonly event: EmittedEvent; readonly isWritten: boolean }[] = [];
@@ -42,7 +39,6 @@ export class Emitted {
     this.bytes += event.body.byteLength;
   }
 
-  /** Takes back all but the first `count`. */
   keep(count: number): void {
     for (const { event } of this.#events.splice(count)) {
       this.#names.delete(nameOf(event));

@@ -1,10 +1,7 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/**
- * It is unsafe for handlers to share a transaction, though no statement shows it, where policies
- * read settings, or where functions set something until it ends.
- */
+/** No statement shows them: policies that read settings, functions that set some until the end. */
 const HAZARDS = `
 SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

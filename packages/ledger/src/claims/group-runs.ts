@@ -23,7 +23,6 @@ export interface GroupUnit {
   abort(reason: unknown): void;
 }
 
-/** A unit, or a part of a set that threw, with the members that run. */
 export interface GroupPart {
   readonly unit: GroupUnit;
   readonly admitted: readonly (Admitted & { readonly member: EnvelopedEvent })[];
@@ -69,7 +68,6 @@ export class GroupRun {
     this.turn.catch(() => {});
   }
 
-  /** Milliseconds that the handlers have run, without waits for their turn. */
   get ranMs(): number {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);

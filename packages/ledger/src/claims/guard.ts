@@ -33,7 +33,6 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
 
 const DONE = Promise.resolve();
 
-/** Guards a handler's connection: refuses transaction control, and can be revoked. */
 export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
   firstError: unknown;
@@ -150,7 +149,6 @@ export class Guard implements EmitTarget {
     throw (this.#refusal ??= new MillraceError("tx_control_refused", `Cannot ${what}`));
   }
 
-  /** True for the end of a savepoint that this handler has not set. */
   #endsForeign(kind: StatementKind, text: string): boolean {
     return kind === "savepoint_end" && this.#savepoints?.has(text) !== true;
   }
@@ -186,7 +184,6 @@ export class Guard implements EmitTarget {
     }
   }
 
-  /** The error to throw for a handler's: our own refusal, `database_unavailable`, or itself. */
   explain(error: unknown): unknown {
     if (this.#refusal !== undefined) return this.#refusal;
     const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
@@ -251,7 +248,6 @@ class BuiltQueries extends PgDialect {
   readonly #asked = new Map<object, Verb>();
   readonly #raw = new Set<object>();
 
-  /** Notes what a transaction, and those nested in it, begin to build. */
   watch(tx: HandlerTransaction): HandlerTransaction {
     const execute = tx.execute.bind(tx);
     const nest = tx.transaction.bind(tx);

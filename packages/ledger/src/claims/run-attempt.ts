@@ -44,7 +44,6 @@ export type AttemptWork<Event = LockedEvent> = (
 ) => Promise<Outcome>;
 
 export interface AttemptLimits {
-  /** Milliseconds that Postgres gives each statement of the handler. */
   readonly statementTimeoutMs: number;
   /** When it aborts, the transaction is undone and the signal's reason is thrown. */
   readonly signal: StopSignal;
@@ -88,7 +87,6 @@ const VISIBLE_AFTER_MS = 250;
 
 /**
  * Makes a first attempt: admits the event, runs `work`, and writes event and body as completed.
- * @param limits.onRecorded - called when the attempt was recorded while its handlers ran.
  * @param limits.onUnsafe - called when a statement had an effect that no savepoint undoes.
  * @throws as `runAttempt` does
  */
@@ -159,10 +157,9 @@ interface Claimed<Event = unknown> {
 }
 
 /**
- * Claims the event, runs `work`, and settles the event, all in one transaction. A query that the
- * handler did not await belongs to it; a nested transaction left open fails the attempt. Only the
- * signal limits a handler's time. When the connection is lost before the answer to the COMMIT, the
- * outcome is unknown, and the next claim finds out.
+ * Claims the event, runs `work`, and settles the event in one transaction. A query that was not
+ * awaited belongs to it; a nested transaction left open fails the attempt. Only the signal limits a
+ * handler's time. Without an answer to the COMMIT, the next claim finds out the outcome.
  * @throws an error of `work`; the signal's reason; `database_unavailable`, `tx_control_refused`,
  * `tx_changed`, `tx_closed`, `handler_failed`
  */

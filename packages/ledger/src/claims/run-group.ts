@@ -23,7 +23,6 @@ import { rollback } from "../connection/transaction.ts";
 export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
-  /** Members whose handlers begin before it is their turn. */
   readonly ahead: number;
   readonly stop: StopSignal;
   readonly onEmitted?: OnEmitted | undefined;
@@ -210,7 +209,6 @@ class Group {
     }
   }
 
-  /** The end of all that have finished; undefined when they are completed. */
   async #commit(transactionId: string, isAlive: boolean): Promise<AttemptEnd | undefined> {
     const connection = this.#connection;
     const runs = [...this.#finished.values()];
@@ -235,7 +233,6 @@ class Group {
 
 const UNDONE: AttemptEnd = { kind: "record_first", reason: "undone" };
 
-/** Ends the wait for handlers that take too long; one timer for a whole group. */
 class HandlerTimer {
   isOver = false;
   readonly #stop: StopSignal;

@@ -44,13 +44,11 @@ export type UndoReason =
   /** Another connection recorded an event of the transaction, or its COMMIT was refused. */
   | "undone";
 
-/** The effect of handlers on the rest of their group. */
 export interface HeldGroup {
   /** Milliseconds that the rest waited for them, in all and behind a first query. */
   readonly ms: number;
   readonly behindQueryMs: number;
   readonly sentOneQuery: boolean;
-  /** Events that the handlers got: one, or a set. */
   readonly events: number;
 }
 
@@ -61,10 +59,7 @@ export interface Settlement {
   readonly isGroup?: boolean;
 }
 
-/**
- * Settles the events of a transaction in one message: what its handlers emitted, the statements,
- * which raise unless they write all that they should, and the COMMIT.
- */
+/** Emits, settles, and commits in one message. A statement that cannot write all raises. */
 export async function commit(
   ledger: LedgerContext,
   connection: PooledConnection,
@@ -223,7 +218,6 @@ SELECT body_day, body_id, :headers::jsonb, :body FROM inserted`,
 const COMPLETE_ONE = completeOne(false);
 const COMPLETE_UNSIGNED = completeOne(true);
 
-/** Completes first attempts. Returns their end if it is another one. */
 export async function complete(
   ledger: LedgerContext,
   connection: PooledConnection,

@@ -30,7 +30,6 @@ export function classify(text: string): StatementClass {
   return found;
 }
 
-/** Classifies an SQL statement by its first words, after comments and semicolons. */
 export function statementKind(text: string): StatementKind {
   const [first, second, third] = leadingWords(text);
   switch (first) {
@@ -101,10 +100,7 @@ function mayDeallocate(text: string): boolean {
   return DEALLOCATING.has(first ?? "");
 }
 
-/**
- * A stack on which a name may occur more than once and hides the earlier ones.
- * @see https://www.postgresql.org/docs/current/sql-savepoint.html
- */
+/** Later names hide equal ones. @see https://www.postgresql.org/docs/current/sql-savepoint.html */
 export class Savepoints {
   readonly #stack: { readonly name: string; readonly emitted: number; isEmpty: boolean }[] = [];
 

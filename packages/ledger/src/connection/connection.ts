@@ -5,7 +5,6 @@ import { command, sendBatch, type Statement } from "./pipeline.ts";
 import { keepsPrepared } from "./statement.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
-/** A statement of the handler changed the session, or the cleanup failed. */
 export type ResetReason = "session" | "uncleaned";
 
 /** A connection taken from the pool, which goes back only when its state is known. */

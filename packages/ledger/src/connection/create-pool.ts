@@ -9,7 +9,6 @@ export interface PoolOptions {
   /** Maximum number of connections. A worker needs its concurrency plus two. */
   readonly max: number;
   readonly applicationName: string;
-  /** Milliseconds that a caller waits for a connection. */
   readonly connectionTimeoutMs?: number;
   readonly idleTimeoutMs?: number;
   readonly onError?: (error: Error) => void;

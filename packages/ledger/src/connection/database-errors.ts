@@ -27,8 +27,7 @@ const TLS_CODES = /^(DEPTH_ZERO_)?SELF_SIGNED_CERT|^UNABLE_TO_(VERIFY|GET)|^CERT
 
 /**
  * True when Postgres was at fault, so that an attempt is made again later. Not for a canceled
- * statement (57014), mostly a handler's own slow one, and not for a bare socket error, which a
- * handler that calls another system throws too.
+ * statement (57014), mostly a slow one of a handler, or a bare socket error, maybe its own.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (const link of causes(error)) {
@@ -82,7 +81,6 @@ export function databaseReadOnly(cause?: unknown): MillraceError {
   return new MillraceError("database_read_only", message, { cause });
 }
 
-/** The part of an error that may be shown, without drizzle's parameters. */
 export function messageOf(error: unknown): string {
   const links = [...causes(error)];
   const shown = links.find((link) => !link.message.startsWith("Failed query:")) ?? links.at(-1);

@@ -12,7 +12,6 @@ import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from 
 export interface LedgerOptions extends Partial<ComparisonRules> {
   /** Milliseconds that the ledger's own statements may take. */
   readonly statementTimeoutMs?: number;
-  /** Milliseconds that a statement waits for a row that another transaction holds. */
   readonly lockTimeoutMs?: number;
   /** Milliseconds that a handler's transaction may sit idle; longer than the handler runs. */
   readonly idleInTransactionTimeoutMs?: number;
@@ -28,7 +27,6 @@ export interface LedgerContext extends ComparisonRules {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
   readonly short: TransactionOptions;
-  /** The same for the prepared statements that find each event by its key. */
   readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;

@@ -39,7 +39,6 @@ export class SessionSettings {
     return PinnedClient;
   }
 
-  /** Connects again if PgBouncer refused the settings. */
   watch(pool: pg.Pool): void {
     connectOnceMore(pool, (error) => {
       const text = error instanceof Error ? error.message : "";

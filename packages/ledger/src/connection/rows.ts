@@ -2,7 +2,6 @@ import type pg from "pg";
 import type { LedgerContext } from "./ledger-context.ts";
 import { runStatement, type TransactionOptions } from "./transaction.ts";
 
-/** Runs a statement in a transaction of its own and returns its rows. */
 export async function queryRows<Row extends pg.QueryResultRow>(
   { pool, reads }: LedgerContext,
   text: string,
@@ -12,7 +11,6 @@ export async function queryRows<Row extends pg.QueryResultRow>(
   return (await runStatement<Row>(pool, { text, values }, options)).rows;
 }
 
-/** Returns rows whose columns have the names of the wire. */
 export async function queryWireRows<Row extends object>(
   ledger: LedgerContext,
   text: string,

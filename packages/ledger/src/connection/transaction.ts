@@ -10,7 +10,6 @@ export interface TransactionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** The planning of statements: `INDEXED_ONLY` or `PLAN_BY_KEY`. Default: as Postgres likes. */
   readonly planning?: readonly string[];
 }
 
@@ -87,7 +86,6 @@ export type Send = <Row extends pg.QueryResultRow>(
   query: pg.QueryConfig,
 ) => Promise<pg.QueryResult<Row>>;
 
-/** @param before - sent before the statement, in its transaction. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,

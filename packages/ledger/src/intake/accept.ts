@@ -29,10 +29,7 @@ interface AcceptRow extends EventKey {
   readonly conflict: Conflict | null;
 }
 
-/**
- * Records events as pending, with their bodies: one result for each, in order. Every result except
- * an error means that the event is on disk.
- */
+/** Records pending events: one result each, in order. Without an error, an event is on disk. */
 export async function accept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],

@@ -52,8 +52,7 @@ WHERE id = $1`;
 
 /**
  * Does the next batch of a run in one commit. An event is done once for one run, also when two
- * workers believe they lead.
- * @param isConfigured - Skips events of other sources: no worker would run them.
+ * workers believe they lead. Skips events of sources without a worker (`isConfigured`).
  * @throws `invalid_request` for a verb or a filter of a later version
  */
 export async function workBatch(

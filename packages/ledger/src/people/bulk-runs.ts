@@ -130,10 +130,7 @@ export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun
   return toRun(row);
 }
 
-/**
- * Pauses, resumes, or stops a run, or changes its rate. The worker sees it before its next batch.
- * @throws `run_not_found`, `run_ended`
- */
+/** The worker sees a change before its next batch. @throws `run_not_found`, `run_ended` */
 export async function changeRun(
   ledger: LedgerContext,
   id: number,
@@ -163,7 +160,6 @@ function readFilter({ since, until, ...rest }: BulkFilter): BulkFilter {
   };
 }
 
-/** Notes why a run waits, or with `ended` why it has failed. */
 export async function noteRunError(
   ledger: LedgerContext,
   id: number,

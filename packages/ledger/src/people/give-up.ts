@@ -50,7 +50,6 @@ SELECT source, event_id AS "eventId", generation FROM millrace.events
 WHERE source = ANY ($1) AND status = 'failed' AND last_error_code = 'given_up' AND enqueued_at IS NOT NULL
 LIMIT $2`;
 
-/** Lists events that were given up and whose jobs may still be on their queues. */
 export async function findGivenUpJobs(
   ledger: LedgerContext,
   sources: readonly string[],

@@ -10,7 +10,6 @@ export type ReplayAnswer =
   | { readonly kind: "replayed"; readonly event: EnvelopedEvent }
   /** Its latest generation is pending: it is running or about to run. */
   | { readonly kind: "not_settled" }
-  /** There is a later generation than the given one. */
   | { readonly kind: "superseded" }
   | { readonly kind: "not_found" | "body_missing" };
 

@@ -52,10 +52,7 @@ interface Row {
   readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
 }
 
-/**
- * Locks only failed rows, so that it waits for no handler. `again` is a row that changed after the
- * statement's snapshot. $4 is a dry run.
- */
+/** Locks only failed rows, no handler's. `again`: changed after the snapshot. $4: a dry run. */
 const RETRY_MANY = `
 WITH wanted AS (
   SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)

@@ -73,7 +73,6 @@ WHERE (seconds = 60 AND at < least(now() - interval '${KEPT.minutes}', date_bin(
 const DELETE_OLD_REFUSALS = `
 DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
 
-/** Counts since the last count, slice by slice, and deletes counts that no chart shows. */
 export async function countActivity(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
   while (signal?.aborted !== true && !(await countSlice(pool)));
 }

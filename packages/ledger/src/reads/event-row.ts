@@ -1,7 +1,6 @@
 import { eventHistory, eventRow } from "@millrace/api-contract";
 
-// The columns have the names of the contract, whose schemas list them. A column that the contract
-// has and no migration has made fails every read.
+// Columns are named as in the contract. One that no migration has made fails every read.
 
 const columnsOf = ({ shape }: { readonly shape: object }, table: string): string =>
   Object.keys(shape)

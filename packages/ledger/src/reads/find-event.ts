@@ -14,7 +14,6 @@ import {
   SAME_MESSAGE_COLUMNS,
 } from "./event-row.ts";
 
-/** The generations are in order, this one among them. */
 export interface EventRecord extends EventHistory {
   readonly event: EventRow;
   /** The body as JSON (`shownPayload`); null without a body or for a part of it. */
@@ -157,7 +156,6 @@ type Listed<Part extends "same_message" | "emitted"> = EventHistory[Part]["event
   readonly total: number;
 };
 
-/** The events of a list, and how many there are without its limit. */
 function listed<Row extends { readonly total: number }>(rows: readonly Row[]) {
   return { total: rows[0]?.total ?? 0, events: rows.map(({ total: _, ...event }) => event) };
 }
@@ -198,9 +196,7 @@ export async function findConflicts(
 }
 
 export interface BodyPart {
-  /** The event's generation: the latest, unless one was asked for. */
   readonly generation: number;
-  /** Bytes of the whole body; null when it is no longer kept. */
   readonly bodyBytes: number | null;
   readonly part: Uint8Array | null;
 }
@@ -217,7 +213,6 @@ LEFT JOIN millrace.conflicts c ON c.source = $1 AND c.event_id = $2 AND c.body_h
 LEFT JOIN millrace.bodies b ON b.day = CASE WHEN $6 IS NULL THEN e.body_day ELSE c.body_day END
   AND b.id = CASE WHEN $6 IS NULL THEN e.body_id ELSE c.body_id END`;
 
-/** @param range.bodyHash - reads the other body of a conflict instead of the event's own. */
 export async function readBody(
   ledger: LedgerContext,
   { source, eventId, generation }: EventLookup,

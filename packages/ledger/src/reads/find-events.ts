@@ -24,8 +24,7 @@ const LIMIT_MAX = 500;
 const SCANNED_MAX = 50_000;
 
 /**
- * A page of events. It can have fewer than `limit`, or none, and a `next`: then the events behind
- * it were not searched yet.
+ * Fewer events than `limit`, or none, with a `next`: the events behind it were not searched yet.
  * @throws `invalid_request` for an invalid limit or cursor
  */
 export async function findEvents(
@@ -58,7 +57,6 @@ function scannedOf({ source, type, outcome, ...others }: EventFilter): EventFilt
   return { ...others, status: isFailed ? status : undefined };
 }
 
-/** The event at which the search of a page stopped; undefined if it saw all. */
 async function lastScanned(
   ledger: LedgerContext,
   filter: EventFilter,
@@ -68,7 +66,6 @@ async function lastScanned(
   return row;
 }
 
-/** Counts `countMax` events at most, and one more where there are more. */
 export async function countEvents(
   ledger: LedgerContext,
   filter: EventFilter,
@@ -102,10 +99,7 @@ export function cursorOf({ recorded_at_text, source, event_id, generation }: Lis
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/**
- * The statement that lists events of a filter as `ListedRow`s.
- * @param scanned - a wider filter, of whose events only the first are looked at.
- */
+/** @param scanned - a wider filter, of whose events only the first are looked at. */
 export function listQuery(
   filter: EventFilter,
   limit: number,
@@ -123,7 +117,6 @@ FROM ${first ?? "millrace.events"} e WHERE ${conditionsOf(filter, values)} ${ord
   return { text, values };
 }
 
-/** @param values - gets the values of the conditions. */
 function conditionsOf(filter: EventFilter, values: unknown[]): string {
   const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
   const { snapshotOfRun: run } = filter;
@@ -151,8 +144,7 @@ const STATUS_LITERALS: Record<EventStatus, string> = {
   failed: "'failed'",
 };
 
-// A range over the primary key, whose first column is the source: each source gets a range of its
-// own, and the sources are found by jumping from one to the next.
+// A range over the primary key for each source, found by jumping from one source to the next.
 function beginsWith(q: string, source: string | undefined): string {
   const range = `event_id >= ${q} AND event_id < ${q} || chr(1114111) AND starts_with(event_id, ${q})`;
   if (source !== undefined) return range;

@@ -5,7 +5,6 @@ import { queryRows } from "../connection/rows.ts";
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes; `ERRORS_MAX` and one at most. */
   readonly errors: readonly OpenedError[];
-  /** Bulk runs that ended in the last minutes. */
   readonly runs: readonly EndedRun[];
 }
 

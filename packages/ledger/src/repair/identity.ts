@@ -52,7 +52,6 @@ UPDATE millrace.identity SET
 WHERE database_oid IS DISTINCT FROM $2::oid OR system_id IS DISTINCT FROM coalesce(nullif($1, ''), system_id)
   OR ($3 AND signed_since IS NULL)`;
 
-/** Writes which database the ledger is on, and that jobs are signed from now on. */
 export async function keepIdentity(
   ledger: LedgerContext,
   { systemId, oid }: DatabaseName,

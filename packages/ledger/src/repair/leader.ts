@@ -41,10 +41,9 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
- * A lease is a row, by the database's clock. The leader counts its time from before it asked, by
- * two clocks, so it stops before another process may begin, also after a pause of the machine.
- * Statements sent by then can still take effect, and a failover may lose the lease: a leader's work
- * must do no harm when two processes do it.
+ * A lease is a row, by the database's clock. The leader counts from before it asked, by two clocks,
+ * so it stops before another may begin, also after a pause of the machine. Statements sent by then
+ * can still take effect, and a failover may lose the lease: two leaders at once must do no harm.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
   return new LeaseHolder(pool, name);
@@ -156,7 +155,6 @@ export async function withLeadership<T>(
 
 export interface FoundLeader {
   readonly host: string;
-  /** Milliseconds since it took or renewed the lead. */
   readonly seenMsAgo: number;
 }
 

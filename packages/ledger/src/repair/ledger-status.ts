@@ -87,14 +87,12 @@ export async function areNotCompleted(
 
 export interface PendingCursor {
   readonly source: string;
-  /** The last event of the previous page; undefined for the first page. */
   readonly after?: LedgerStatus | undefined;
   readonly limit: number;
 }
 
 export interface PendingQuery {
   readonly which: "every" | "not_enqueued";
-  /** Minimum milliseconds that they have been pending. */
   readonly graceMs: number;
 }
 

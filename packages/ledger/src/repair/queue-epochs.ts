@@ -11,7 +11,6 @@ export interface KeptEpoch {
 
 /** The last time that this Postgres was found not to be the one that a queue knew. */
 export interface KeptChange {
-  /** The difference, in words. */
   readonly kind: string;
   readonly atMs: number;
   /** Jobs that completed between these times, lost by Postgres and gone from the queue. */
@@ -62,7 +61,6 @@ FROM unnest($1::text[], $2::bigint[], $3::jsonb[]) AS g (queue, pass, change)
 WHERE q.queue = g.queue
 RETURNING q.queue, q.pass::float8 AS pass`;
 
-/** Counts a pass, past the number that each queue knows. Returns the new numbers by queue. */
 export async function countPass(
   ledger: LedgerContext,
   queues: ReadonlyMap<string, { readonly pass: number; readonly change: KeptChange | undefined }>,

@@ -10,10 +10,7 @@ export interface DropOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * `busy` when the transactions that use the table do not end in time: another call continues.
- * @throws the signal's reason
- */
+/** `busy` while transactions use the table: call it again. @throws the signal's reason */
 export async function detachPartition(
   pool: pg.Pool,
   partition: BodyPartition,

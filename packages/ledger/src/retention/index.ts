@@ -28,10 +28,7 @@ export interface RetentionLedger extends Methods<pg.Pool, typeof steps> {
   drop(partition: BodyPartition, signal?: AbortSignal): Promise<"dropped" | "busy">;
 }
 
-/**
- * Makes it over a pool of `createPool`, of which it uses at most two connections. A drop waits for
- * transactions for 45 seconds, or for `dropWaitMs`.
- */
+/** Takes at most two connections. A drop waits for transactions for `dropWaitMs` (45 seconds). */
 export function createRetentionLedger(
   { pool }: { readonly pool: pg.Pool },
   { dropWaitMs: waitMs = 45_000 } = {},

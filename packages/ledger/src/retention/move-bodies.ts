@@ -23,10 +23,7 @@ const UNSETTLED = (partition: string) => {
   ].join("\n  UNION ALL");
 };
 
-/**
- * The partition keeps its copies until it is dropped, so a reader always finds the body. About $3
- * bytes at most, and at least one body.
- */
+/** Copies stay until the drop, so a reader finds the body. About $3 bytes, at least one body. */
 const MOVE_BODIES = (partition: string) => `
 WITH candidate AS (${UNSETTLED(partition)}
 ),
@@ -61,10 +58,7 @@ SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
   coalesce(sum(bytes), 0)::float8 AS bytes
 FROM moved`;
 
-/**
- * Found bodies are moved to today's partition, but for those that attempts hold. After an error the
- * batch is undone, and nothing else.
- */
+/** Moves found bodies to today's partition, but for those that attempts hold. */
 export async function moveBodies(pool: pg.Pool, partition: BodyPartition) {
   const values = [partition.day, EVENTS_MAX, BYTES_MAX];
   const { rows } = await withPartitions(pool, () =>

@@ -19,7 +19,6 @@ export async function ensurePartitions(
   return rows[0]?.made ?? 0;
 }
 
-/** Runs an insert of bodies again after creating today's partition, if it is missing. */
 export async function withPartitions<T>(pool: pg.Pool, insert: () => Promise<T>): Promise<T> {
   try {
     return await insert();

@@ -51,8 +51,7 @@ export async function readApplied(
 }
 
 /**
- * Migrations after the last file belong to a later version, which can run together with this one
- * (decisions/017).
+ * Migrations after the last file belong to a later version, which can run too (decisions/017).
  * @throws `migration_changed`, `migration_unknown`
  */
 export function pendingMigrations(
