@@ -124,8 +124,7 @@ function createEnqueue(deps: EnqueueDeps): Queues["enqueue"] {
   return async (events, options) => {
     const answers: StoreResult[] = Array.from({ length: events.length });
     const identityOnly = options?.identityOnly === true;
-    // The ledger has an identity already; to wait for a replica would stop the reconciler where a
-    // failover left none.
+    // In the ledger already: to wait would stop the reconciler where a failover left no replica.
     const replicas = identityOnly ? undefined : deps.backend.waitForReplicas?.();
     const onSent = replicas?.onSent;
     const adding = { identityOnly, exact: options?.exact ?? !identityOnly, onSent, replicas };

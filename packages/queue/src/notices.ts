@@ -48,10 +48,7 @@ export function createErrorReporter(notify: Notify): ReportError {
   };
 }
 
-/**
- * A code (ECONNREFUSED, 57P01), else the first word of Redis' answer (OOM).
- * @internal
- */
+/** A code (ECONNREFUSED, 57P01), else the first word of Redis' answer (OOM). @internal */
 export function causeOf(error: Error): string {
   if ("code" in error && typeof error.code === "string") return error.code;
   const prefix = /^[A-Z]{3,}\b/.exec(error.message)?.[0];

@@ -30,8 +30,7 @@ export function createPostgresPool(options: {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
-    // Every statement stands alone, so that an unanswered one may be abandoned with its
-    // connection. Never do this where a transaction may be open.
+    // No transaction is ever open here: only then may an unanswered statement be abandoned.
     query_timeout: 30_000,
   });
   // Postgres notifies every connection when it stops; without a listener, that ends the process.

@@ -65,7 +65,6 @@ export function createPressureGauge(
 /** Above this share Redis is close to refusing all writes, those that end jobs too. */
 const MEMORY_SHARE_MAX = 0.8;
 
-/** Returns a function that is true for a source whose queue, or whose server's memory, is full. */
 export function createQueueLimits(
   queue: Pick<Queues, "pressure">,
   sources: Config["sources"],

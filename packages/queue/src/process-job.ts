@@ -31,7 +31,6 @@ interface ProcessDeps {
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
 const LATER_VERSION_DELAY_MS = 30_000;
-/** Milliseconds for which a job of a later version is tried again. */
 const LATER_VERSION_MAX_MS = 86_400_000;
 /** Milliseconds until another ledger's job is looked at again: by then its own workers may run. */
 const FOREIGN_DELAY_MS = 15_000;

@@ -28,7 +28,6 @@ export type TakenMark =
   | { readonly kind: "taken"; readonly mark: QueueMark; readonly was: QueueMark | undefined }
   | { readonly kind: "refused"; readonly was: QueueMark };
 
-/** Milliseconds for which a mark holds without a worker that renews it. */
 const LEASE_MS = 30_000;
 
 /** The field of a queue's `meta` with its mark: ledger, system id, oid, three times. */
@@ -36,10 +35,9 @@ const FIELD = "millrace:owner";
 const NOT_SHOWN = "-";
 
 /**
- * Takes a queue that has no mark, has ours, or has one whose time is over. A mark that was lost
- * is written again as it was. Of two ledgers that both hold the queue, because its mark was lost
- * between them, the one that had it first keeps it. A mark that ends later than any can was
- * edited, or the clock was set back.
+ * Takes a queue that has no mark, has ours, or has one whose time is over. A lost mark is written
+ * again as it was: of two ledgers that then hold the queue, the one that had it first keeps it. A
+ * mark that ends later than any can was edited, or the clock was set back.
  */
 const TAKE = createRedisScript(`
 local now = redis.call("TIME")

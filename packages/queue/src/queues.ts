@@ -23,11 +23,10 @@ export interface Queues {
   readonly queues: ReadonlyMap<string, Queue>;
   /**
    * Adds events, of several sources in one call: one answer an event, in order, never thrown,
-   * within the deadline. An event that was answered with an error may still arrive later, which
-   * does no harm. `unavailable` is the server's fault. The answer for a known event is a hint,
-   * because the queue forgets; when it need not be `exact` (the default for identities only), it
-   * may be `duplicate` or `accepted`. `delaysMs` are the milliseconds after which each job may
-   * begin; a known job keeps its own time.
+   * within the deadline. An event with an error may still arrive later, without harm.
+   * `unavailable` is the server's fault. The answer for a known event is a hint, because the queue
+   * forgets; unless `exact` (the default with bodies), it may be `duplicate` or `accepted`.
+   * `delaysMs`: until each job may begin; a known job keeps its own time.
    */
   enqueue(
     events: readonly IncomingEvent[],
@@ -36,10 +35,7 @@ export interface Queues {
   /** Runs the jobs of every source. Once a process. */
   work(options: WorkOptions): Workers;
   findJob(key: EventKey): Promise<FoundJob | undefined>;
-  /**
-   * The newest jobs that wait, up to `limit`, read from the first 4 kB of each. None on Postgres,
-   * where the ledger has each event before its job.
-   */
+  /** The newest waiting jobs, by 4 kB of each. None on Postgres: the ledger has their events. */
   waitingJobs(source: string, query: WaitingQuery): Promise<WaitingJobs>;
   /** Moves a failed job back to those that wait; its next run has another name. */
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
@@ -60,11 +56,9 @@ export interface Queues {
   writeEpoch(source: string, epoch: string): Promise<void>;
   /** The marks that `writeLedgerMark` wrote on Redis; Postgres is restored as a whole. */
   ledgerMarks(sources: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Writes into a source's queue which ledger it was last compared with. */
   writeLedgerMark(source: string, mark: string): Promise<void>;
   /** Counts jobs that completed since a time and that the queue, on Redis, no longer has. */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
-  /** The mark of the ledger whose workers run a queue on Redis; undefined without one. */
   readMark(source: string): Promise<QueueMark | undefined>;
   /** Marks a queue on Redis as a ledger's, unless another's is live; undefined on Postgres. */
   takeMark(source: string, claim: OwnerClaim): Promise<TakenMark | undefined>;
@@ -76,10 +70,7 @@ export interface Queues {
   /** The last measurement, without a round trip. The first call starts to measure every second. */
   pressure(): Pressure;
   measurePressure(): Promise<Pressure>;
-  /**
-   * The breaker of `enqueue`, one for all queues of a server; a caller may trip it. While it is
-   * open, `enqueue` answers with errors at once.
-   */
+  /** One a server; a caller may trip it. While it is open, `enqueue` answers with errors. */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time */
   ping(): Promise<void>;
@@ -95,7 +86,7 @@ export interface WorkOptions {
   readonly keepCompletedBytes?: number;
   /** True when completed jobs of a source keep their body. Default: they do. */
   keepsBodies?(source: string): boolean;
-  /** Processes a job. An error is unexpected, and makes BullMQ run the job again. */
+  /** An error is unexpected, and makes BullMQ run the job again. */
   run(job: EventJob): Promise<JobResult>;
   onAbandoned(job: EventJob, reason: string): Promise<void>;
 }

@@ -6,7 +6,6 @@ const SENTINEL = /^rediss?\+sentinel:/;
 const SENTINEL_PORT = 26_379;
 /** Milliseconds that one Sentinel has to answer; then the next one is asked. */
 const SENTINEL_TIMEOUT_MS = 1_000;
-/** Milliseconds until they are asked again when none has answered. */
 const SENTINEL_RETRY_MS = 250;
 /** The answers of a server that has become a replica: to a write, and to a read that waited. */
 const DEMOTED = /\b(?:READONLY|UNBLOCKED)\b/;

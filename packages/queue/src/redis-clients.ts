@@ -68,8 +68,7 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     ...SHARED,
     connectionName: options.connectionName,
     maxRetriesPerRequest: null,
-    // No commandTimeout: BullMQ takes a time-out for a failure of the job. A silent socket is
-    // replaced after longer than any blocking read (ten seconds).
+    // No commandTimeout: BullMQ would fail the job. Longer than any blocking read (ten seconds).
     socketTimeout: 30_000,
   });
   client.on("error", options.onError);

@@ -79,9 +79,8 @@ async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
 }
 
 /**
- * The number of waiting jobs, and the age of the oldest that was never begun, or -1. A job that
- * was begun before does not say since when it waits; the script stops after ten. A key of another
- * type counts as empty.
+ * The number of waiting jobs, and the age of the oldest never begun; -1 if the ten oldest began,
+ * which do not say since when they wait. A key of another type counts as empty.
  */
 const PRESSURE = createRedisScript(`
 local prefix = KEYS[1]

@@ -19,7 +19,6 @@ import { createRuns, type Runs } from "./process-job.ts";
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
 const FETCH_RETRY_DELAY_MS = 1_000;
 const UNDO_TIMEOUT_MS = 2_000;
-/** Milliseconds that BullMQ has to write the results of the last jobs. */
 const BULLMQ_CLOSE_TIMEOUT_MS = 3_000;
 
 interface Deps {

@@ -3,9 +3,8 @@ import type { Redis } from "ioredis";
 import type { Forgotten } from "../queues.ts";
 import { createRedisScript, unlessWrongType } from "./redis-script.ts";
 
-// The jobs that completed in each minute of the last week, in a hash for each hour:
-// `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs. Hours and minutes
-// since the Unix epoch.
+// The jobs that completed in each minute of the last week, in a hash for each hour since the epoch:
+// `bull:millrace-acme:millrace:completed:<hour>`, minute of the hour -> jobs.
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -15,9 +14,7 @@ const KEPT_SECONDS = (KEPT_HOURS + 1) * 3_600;
 /** The part of a hash's name between the queue's prefix and the hour. No job id has a colon. */
 const COMPLETED = "millrace:completed:";
 
-// A hash of its own counts jobs ever added and completed: `bull:millrace-acme:millrace:jobs`.
-// What is neither completed nor in the queue was removed by somebody else than Millrace.
-
+// Counts jobs ever added and completed. Those neither completed nor queued were removed by others.
 const EVER = "millrace:jobs";
 
 /** The count of an older queue begins with the jobs that it has. */
