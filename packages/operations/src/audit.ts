@@ -36,7 +36,7 @@ export async function underAudit<Result>(
   }
 }
 
-/** Ends a session under audit. @throws `session_not_found`; `database_unavailable` */
+/** @throws `session_not_found`; `database_unavailable` */
 export async function endSession(
   { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "sessions"> },
   id: string,
@@ -52,10 +52,7 @@ export async function endSession(
   await underAudit({ ledger, actor }, intent, end, () => ({ ended: true }));
 }
 
-/**
- * Sets the state of the group whose fingerprint begins with `prefix`, under audit.
- * @throws `error_not_found`, `invalid_request` for several such groups; `database_unavailable`
- */
+/** @throws `error_not_found`, `invalid_request` if several groups match; `database_unavailable` */
 export async function setErrorState(
   { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "errors"> },
   prefix: string,

@@ -128,7 +128,6 @@ async function noteError(
   }
 }
 
-/** Spreads the events of each run evenly over time. */
 function createPace() {
   const last = new Map<number, Batch>();
   const dueMs = ({ id, rate }: OpenBulkRun): number => {

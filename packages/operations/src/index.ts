@@ -1,7 +1,6 @@
 /**
  * The actions of people, programs, and the reconciler on events, over the ledger and the queues.
  * Only the reconciler and the bulk runner run by themselves.
- *
  * - Retry and replay (retry.ts) make the event pending in the ledger, and then give it its job
  *   (requeue.ts). Giving up (give-up.ts) fails it in the ledger, and then removes its job. The
  *   reconciler completes an action that is cut off in between.
@@ -10,7 +9,6 @@
  *   and repairs by a table of disagreements (repair.ts). It owns the retry of a lost job.
  * - The retention moves, archives, and drops the bodies of a day, then old keys.
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
- *
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.
  */
 export type { Actor } from "@millrace/ledger";

@@ -11,11 +11,7 @@ interface Deps {
 /** Jobs that are read of a source: those whose event the ledger has are left out. */
 const READ_MAX = 200;
 
-/**
- * Lists events that only their queues have, the newest first; `q` is the whole id of one. Null
- * while no queue answers.
- * @throws `database_unavailable`
- */
+/** Newest first; `q` is a whole id. Null while no queue answers. @throws `database_unavailable` */
 export async function listQueued(
   { ledger, queues }: Deps,
   filter: EventFilter,
@@ -42,7 +38,6 @@ export async function listQueued(
 
 const NONE: QueuedPage = { count: 0, events: [] };
 
-/** False for a filter of what only the ledger knows, and for a further page. */
 function canMatch({ status, outcome, error, until, cursor }: EventFilter): boolean {
   return [status, outcome, error, until, cursor].every((value) => value === undefined);
 }

@@ -23,9 +23,8 @@ interface Deps {
 }
 
 /**
- * Looks at the counts that the ledger keeps, and emits an event of the source `millrace` for what
- * somebody should know. Its id names incident and hour, so a second worker, or the same one
- * after a restart, emits nothing.
+ * Emits an event of the source `millrace` for what somebody should know. Its id names incident and
+ * hour, so a second worker, or the same one after a restart, emits nothing.
  */
 export async function raiseAlerts(deps: Deps): Promise<void> {
   const { ledger, dashboardUrl } = deps;

@@ -30,9 +30,8 @@ const RETRIED: RetryResult = { kind: "retried" };
 
 /**
  * Makes a failed event run again with all its attempts, or completes a retry that was cut off.
- * @throws `redis_unreachable` or `database_unreachable` before anything is done when the queue does
- * not answer; `unavailable` when it cannot take the job, which the reconciler then adds;
- * `database_unavailable`.
+ * @throws `redis_unreachable` or `database_unreachable` before anything is done; `unavailable` when
+ * the queue cannot take the job, which the reconciler then adds; `database_unavailable`
  */
 export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<RetryResult> {
   if (!deps.queues.queues.has(lookup.source)) return skipped("unknown_source");
@@ -42,9 +41,8 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
 }
 
 /**
- * Retries an event that its sender has delivered again, and whose job has ended, unless its code is
- * left to a person. A Postgres that was restored may have lost the event or its body, which the
- * delivery brings back.
+ * Retries an event that came again and whose job has ended, unless its code is left to a person. A
+ * restored Postgres may have lost the event or its body, which the delivery brings back.
  * @throws as {@link retryEvent}
  */
 export async function retryDelivered(
@@ -171,8 +169,7 @@ export interface ReplayLookup extends EventLookup {
 }
 
 /**
- * Runs a settled event again as a further generation. One that is named must be the latest, so that
- * a request that is sent twice is granted once.
+ * A generation that is named must be the latest, so that a request sent twice is granted once.
  * @throws as {@link retryEvent}
  */
 export async function replayEvent(

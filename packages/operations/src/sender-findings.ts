@@ -31,7 +31,6 @@ interface FailingDeps extends Pick<Deps, "ledger"> {
   readonly sources: Config["sources"];
 }
 
-/** Sources of which more events fail than usual, or than their own limit. */
 export async function findFailingSources({ ledger: { reads }, sources }: FailingDeps) {
   return (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
     const share = failed / events;
@@ -54,7 +53,6 @@ export function failingText(failing: Failing): SenderFinding {
 const percent = (share: number): string =>
   `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;
 
-/** Sources that refused all of their last deliveries, and why. */
 export async function findRefusing({ ledger, queues }: Deps) {
   const refused = await ledger.reads.findRefusedSources(REFUSED_MIN);
   if (refused.length === 0) return [];
@@ -63,7 +61,6 @@ export async function findRefusing({ ledger, queues }: Deps) {
   return refused.filter(({ source }) => (jobs?.get(source)?.waiting ?? 0) === 0);
 }
 
-/** Looks for senders that the settings of their sources do not fit. */
 export async function findSenders(deps: Deps) {
   const { reads } = deps.ledger;
   const [refusing, quiet, conflicts, refused, tooLarge] = await Promise.all([

@@ -12,10 +12,7 @@ export interface ShowDeps {
   readonly queues: Pick<Queues, "queues" | "findJob" | "ping">;
 }
 
-/**
- * Finds an event in the ledger, else in the queue; undefined for an unknown event.
- * @throws `database_unavailable`; the queue's error where only the queue can answer.
- */
+/** Looks in the ledger, else in the queue. @throws `database_unavailable`; the queue's error */
 export async function showEvent(
   deps: ShowDeps,
   lookup: EventLookup,
@@ -46,7 +43,6 @@ export interface BodyRange {
   readonly bodyHash?: string | undefined;
 }
 
-/** An event's body, or a range of it, to be read once. */
 export interface OpenBody {
   readonly generation: number;
   readonly length: number;
@@ -56,10 +52,7 @@ export interface OpenBody {
 
 const PART_BYTES = 1024 * 1024;
 
-/**
- * Opens the body of an event in the ledger, or else in its job; undefined for an unknown event.
- * @throws `body_missing`, and as `showEvent`
- */
+/** From the ledger, else from its job. @throws `body_missing`, and as `showEvent` */
 export async function openBody(
   deps: ShowDeps,
   lookup: EventLookup,
@@ -113,10 +106,7 @@ function requirePart(found: BodyPart | undefined): Uint8Array {
   );
 }
 
-/**
- * Completes the `error` of a filter, of which you can type the beginning.
- * @throws `error_not_found`
- */
+/** Completes an `error` of which you can type the beginning. @throws `error_not_found` */
 export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
   { errors }: Pick<Ledger, "errors">,
   filter: Filter,

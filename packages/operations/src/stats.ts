@@ -11,11 +11,7 @@ interface Deps {
   readonly queues: Pick<Queues, "queues" | "counts" | "ping">;
 }
 
-/**
- * Counts events and jobs of each source that is configured or has events. A queue that does not
- * answer leaves its part empty.
- * @throws `database_unavailable`
- */
+/** A queue that does not answer leaves its part empty. @throws `database_unavailable` */
 export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats>> {
   const [undone, completed, jobs, refusals] = await Promise.all([
     deps.ledger.reads.countUndone(),

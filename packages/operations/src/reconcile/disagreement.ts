@@ -25,7 +25,6 @@ export interface EventDisagreement {
   readonly dueInMs?: number | undefined;
 }
 
-/** An ended job whose event is unknown, or cannot be looked up. */
 export interface UnreadableJob {
   readonly kind: "unreadable_job";
   readonly source: string;

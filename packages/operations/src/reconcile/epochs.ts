@@ -7,10 +7,7 @@ import type { Stores } from "./disagreement.ts";
 /** The ledger was never compared with the queue, or the queue has changed since. */
 export type QueueChange = "new" | "changed";
 
-/**
- * Finds the queues that are not those of the last comparison: new, flushed, restored, replaced, or
- * on a server that was restarted and may have lost the last writes.
- */
+/** Queues that are new, flushed, restored, replaced, or on a server that may have lost writes. */
 export async function changedQueues(
   { ledger, queues }: Stores,
   sources: readonly string[],
@@ -57,7 +54,6 @@ export interface LedgerView {
   readonly server: ServerEpoch;
   readonly marks: ReadonlyMap<string, Mark>;
   readonly changes: Map<string, LedgerChange>;
-  /** The changes of the last week that were found and compared. */
   readonly lately: ReadonlyMap<string, KeptChange>;
 }
 

@@ -164,7 +164,6 @@ function createPass(deps: PassDeps) {
 
   return {
     repairAll,
-    /** Returns true when completed jobs ran again. */
     runUndone: async (options: Parameters<typeof findFinished>[1]): Promise<boolean> => {
       // Once: an event that runs again may emit others, whose jobs have completed.
       const before = repaired;

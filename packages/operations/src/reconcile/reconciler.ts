@@ -16,7 +16,6 @@ export type ReconcilerNotice =
   | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
   | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
-  /** An event was failed because the queue had abandoned its job. */
   | { readonly kind: "job_abandoned"; readonly event: EnvelopedEvent; readonly reason: string }
   | { readonly kind: "follows" }
   /** A pass failed: over the queue of this source alone, or over all queues. */
@@ -30,7 +29,6 @@ export interface ReconcilerDeps extends CompareDeps {
 export interface ReconcilerOptions extends Pick<PassOptions, "sources" | "graceMs" | "keysDays"> {
   readonly intervalMs: number;
   readonly sweepIntervalMs: number;
-  /** Jobs of a source that may wait in its queue. */
   readonly queueDepthMax: (source: string) => number;
   /** Pending events read at once. A pass that repaired half of them is followed by the next. */
   readonly pageMax?: number | undefined;
@@ -82,7 +80,6 @@ export class Reconciler {
     while (!signal.aborted) await wait(await this.#takeTurn(), signal);
   }
 
-  /** One pass, if this process leads; returns the milliseconds until the next. */
   async #takeTurn(): Promise<number> {
     const { leader, queues, notify } = this.#deps;
     const { sources, intervalMs, sweepIntervalMs } = this.#options;

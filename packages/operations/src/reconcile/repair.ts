@@ -115,7 +115,6 @@ export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> 
 
 export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
 
-/** Compares an event with its job; undefined when they agree. */
 export function disagreementOf(
   row: Row | undefined,
   job: JobStatus | undefined,
@@ -158,10 +157,7 @@ export async function repair(
   return repaired;
 }
 
-/**
- * An event that gets no job is unmarked, so that the next pass finds it.
- * @throws `unavailable` when the queue takes no job at all.
- */
+/** Unmarks events that get no job, for the next pass. @throws `unavailable` from the queue */
 async function addJobs(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
   const { ledger, queues, capacity, jobsMax } = deps;
   const chosen: EventDisagreement[] = [];
