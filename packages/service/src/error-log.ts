@@ -38,10 +38,7 @@ export function reasonOf(error: unknown): string {
   return `${said.startsWith(code) ? "" : code}${said}`.slice(0, 500);
 }
 
-/**
- * Logs unhandled promise rejections and keeps the process alive: a user's handler can leave a
- * promise behind, such as a write through its closed transaction.
- */
+/** Keeps the process alive: a handler can leave a promise behind, such as a write through `tx`. */
 export function logUnhandledRejections(logger: Logger): void {
   process.on("unhandledRejection", (reason) => {
     logger.error({ reason: reasonOf(reason) }, "unhandled promise rejection");

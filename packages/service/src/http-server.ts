@@ -2,9 +2,8 @@ import { MillraceError } from "@millrace/core";
 import type { Server } from "node:http";
 
 /**
- * Starts listening and returns the port (port 0 picks a free one).
- * @throws `port_in_use`; `invalid_config` if the host is not an address of this machine, or this
- * user may not use the port
+ * Returns the port; 0 picks a free one. @throws `port_in_use`; `invalid_config` if the host is not
+ * an address of this machine, or this user may not use the port
  */
 export function listen(server: Server, options: { port: number; host: string }): Promise<number> {
   return new Promise((resolve, reject) => {

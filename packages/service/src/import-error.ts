@@ -6,7 +6,6 @@ import { reasonOf } from "./error-log.ts";
 /** Millrace's own packages, where they are not among `node_modules`. */
 const MILLRACE = fileURLToPath(new URL("../..", import.meta.url));
 
-/** An error of a user's module that was imported, with the file and line that it comes from. */
 export function importError(code: ErrorCode, problem: string, error: unknown): MillraceError {
   const position = positionOf(error);
   const where = position === undefined ? "" : ` (${position})`;

@@ -1,12 +1,9 @@
 /**
  * Service: what every Millrace process has in common.
- *
  * A role's `main.ts` goes through it in this order: load the config and its handlers, resolve the
  * secrets, create the logger, wait for servers (`retryUntilAvailable`), listen, and shut down on a
  * signal (`onTermination`). While it runs, `createStatusApp` serves health, readiness, and metrics.
- *
- * It owns the retry of the startup and nothing of an event's life. It keeps no state beyond the
- * logger's buffer and the error log's counters.
+ * It owns the retry of the startup. State: the buffer of the logger, and the error log's counters.
  */
 export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
 export { closeServer, listen } from "./http-server.ts";

@@ -10,11 +10,7 @@ export interface LoadedConfig {
   readonly directory: string;
 }
 
-/**
- * Loads a config file in TypeScript or JavaScript, without its handlers (`loadHandlers`).
- * @throws `config_not_found`; `invalid_config` when the file throws, has no default export, or
- * does not fit the schema
- */
+/** Without handlers. @throws `config_not_found`; `invalid_config` if it throws or does not fit */
 export async function loadConfig(path: string): Promise<LoadedConfig> {
   const absolute = resolve(path);
   if (statSync(absolute, { throwIfNoEntry: false })?.isFile() !== true) {
@@ -66,10 +62,7 @@ export function archiveDirOf({ config, directory }: LoadedConfig): string | unde
   return archive === undefined ? undefined : resolve(directory, archive);
 }
 
-/**
- * The folder of the project's own code: the current folder if it contains the config, or else the
- * folder of the config's `package.json`.
- */
+/** The current folder if it contains the config, else that of the config's `package.json`. */
 export function projectDirOf({ directory }: Pick<LoadedConfig, "directory">): string {
   const current = process.cwd();
   if (!relative(current, directory).startsWith("..")) return current;

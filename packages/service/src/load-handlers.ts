@@ -13,9 +13,8 @@ import { importError } from "./import-error.ts";
 /**
  * Loads a config's handlers and checks them against its sources.
  * @param env - where alerts have their addresses; without it no alert is sent.
- * @throws `handlers_not_loaded` when their import fails or gives no list; `invalid_config` with
- * every handler whose source is not configured or that no event can match, or with every pair that
- * one event must not have
+ * @throws `handlers_not_loaded`; `invalid_config` with every handler that no event can match, or
+ * with every pair that one event must not have
  */
 export async function loadHandlers(
   config: Config,
@@ -49,7 +48,6 @@ function canMatch({ sources, types }: Handler): boolean {
   return sources.length > 0 && types.length > 0 && types.every((type) => !/\*./.test(type));
 }
 
-/** Pairs of handlers of which one is set-based and that one event would match. */
 function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
   const sourcesOf = ({ sources }: Handler) =>
     sources.flatMap((name) => (name === "*" ? named : [name]));

@@ -3,10 +3,7 @@ import { pino, type Logger } from "pino";
 
 export type { Logger };
 
-/**
- * A role's log: JSON lines on standard output. Callers never pass secrets or bodies; redaction is
- * a safety net for a request's headers.
- */
+/** Callers never pass secrets or bodies: redaction is a safety net for a request's headers. */
 export function createLogger(options: { role: string; level: string }): Logger {
   const writer = createLogWriter((lost) => logger.warn({ lost }, "log lines were lost"));
   const logger = pino(
@@ -26,7 +23,7 @@ export function createLogger(options: { role: string; level: string }): Logger {
   return logger;
 }
 
-/** The destination of a log. Either call can take only the first of the bytes. */
+/** Either call can take only the first of the bytes. */
 export interface LogSink {
   write(bytes: Buffer, done: (error: Error | null, written: number) => void): void;
   writeSync(bytes: Buffer): number;
@@ -39,14 +36,12 @@ const FLUSH_MS_MAX = 500;
 const STDOUT = 1;
 
 /**
- * Writes a log to standard output and never ends or blocks the process. Failed writes are
- * repeated, and lines beyond 1 MiB are lost and counted. pino's own destination throws on a full
- * disk.
+ * Never ends or blocks the process, as pino's own destination does on a full disk: failed writes
+ * are repeated, and lines beyond 1 MiB are lost and counted.
  * @param onLost - gets the number of lost lines, once all waiting lines are written.
  */
 export function createLogWriter(onLost: (count: number) => void, sink: LogSink = standardOutput) {
   let lines: string[] = [];
-  /** The bytes that the sink has not taken yet. */
   let batch = Buffer.alloc(0);
   let isWriting = false;
   let retry: NodeJS.Timeout | undefined;

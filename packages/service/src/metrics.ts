@@ -1,6 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A role's Prometheus registry, including process metrics (memory, CPU, event loop). */
 export function createRegistry(labels: { role: string; process?: string }): Registry {
   const registry = new Registry();
   registry.setDefaultLabels(labels);

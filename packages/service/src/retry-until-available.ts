@@ -3,15 +3,11 @@ import { isMillraceError, SERVER_AWAY, wait } from "@millrace/core";
 const FIRST_WAIT_MS = 200;
 const WAIT_MS_MAX = 2_000;
 
-/**
- * Repeats a step of the startup while a server is unavailable, with delays from 200 ms to 2 s.
- * @throws other errors at once; the signal's reason when it aborts
- */
+/** Waits 200 ms to 2 s between tries. @throws other errors at once; the signal's reason */
 export async function retryUntilAvailable<T>(
   step: () => Promise<T>,
   waiting: {
     readonly signal: AbortSignal;
-    /** Called after each try that failed because a server is unavailable. */
     readonly onAway: (error: unknown) => void;
     /** True for errors that also mean an unavailable server, in addition to our own codes. */
     readonly isAway?: (error: unknown) => boolean;

@@ -20,10 +20,7 @@ interface StatusDeps {
   readonly readiness: () => Promise<Readiness>;
 }
 
-/**
- * The HTTP app of a role without pages: health, readiness, metrics, and errors. `onError` gets what
- * a route threw; the client gets `internal`.
- */
+/** The app of a role without pages. `onError` gets what a route threw; the client, `internal`. */
 export function createStatusApp(deps: StatusDeps & { onError: (error: unknown) => void }): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -47,10 +44,7 @@ function answer(response: Response, code: ErrorCode, message: string): void {
   response.status(statusOf(code)).json(errorBody(code, message));
 }
 
-/**
- * Serves `GET /healthz` (the process lives), `GET /readyz` (200 only when it can work) and `GET
- * /metrics` (Prometheus text). Without `reasons`, `/readyz` gives none.
- */
+/** `/healthz`: the process lives; `/readyz`: 200 only when it can work, and why not (`reasons`). */
 export function statusRouter(deps: StatusDeps & { reasons?: boolean }): Router {
   const router = Router();
   router.get("/healthz", (_request, response) => {
@@ -71,8 +65,7 @@ export function statusRouter(deps: StatusDeps & { reasons?: boolean }): Router {
 
 /**
  * Checks all parts at once, each within `timeoutMs` (1,000). A part is `ok`, or a code or fixed
- * words: a stranger may read `/readyz`, and an error's message may name an address. `onFailure`
- * gets the error for the log.
+ * words: a stranger may read `/readyz`, and a message may name an address. `onFailure` logs it.
  */
 export async function checkParts(
   checks: Readonly<Record<string, () => Promise<unknown>>>,
