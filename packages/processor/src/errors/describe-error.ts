@@ -4,9 +4,8 @@ const BYTES_MAX = 8_192;
 const CAUSES_MAX = 3;
 
 /**
- * Describes anything that was thrown: `Name: message`, its causes, and the SQLSTATE. Without a
- * stack, query, parameter, secret of `known`, or anything that looks like a secret. One line of at
- * most 8 kB. Never throws.
+ * Describes anything that was thrown: `Name: message`, its causes, and the SQLSTATE. Without stack,
+ * query, parameter, or secret (of `known`, or like one). One line of at most 8 kB. Never throws.
  */
 export function describeError(error: unknown, known: readonly string[] = []): string {
   try {

@@ -127,7 +127,6 @@ export class FirstAttempts {
     return Math.max(this.#transactions, Math.min(transactions, concurrency));
   }
 
-  /** The source whose turn it is, and the event of it that has waited longest. */
   #next(): readonly [source: string, first: Waiting] | undefined {
     for (const [source, [first]] of this.#waiting) {
       if (first !== undefined && this.#canRun(first)) return [source, first];

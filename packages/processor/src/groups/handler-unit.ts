@@ -14,7 +14,6 @@ export interface Attempted {
 export interface Waiting extends Attempted {
   readonly setHandler: SetHandler | undefined;
   readonly size: GroupSize;
-  /** Times that it was undone with its group. */
   readonly undone: number;
   resolve(end: AttemptEnd): void;
 }

@@ -85,7 +85,6 @@ async function makeCalls(
   }
 }
 
-/** Completes an event after its calls; without writes, in one statement. */
 async function writeCalled(
   job: EventJob,
   attempt: number,

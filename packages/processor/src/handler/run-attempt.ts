@@ -28,7 +28,6 @@ import { failedBy, type FailedAttempt } from "../job/retry-policy.ts";
 import { createHandlerContext, type Handlers, type Plan } from "./run-handlers.ts";
 
 export type AttemptEnd = LedgerEnd<FailedAttempt> & {
-  /** True when the ledger recorded a first attempt while it ran. */
   readonly recorded?: boolean;
   /** True when a statement of a first attempt had an effect that no savepoint undoes. */
   readonly isUnsafe?: boolean;

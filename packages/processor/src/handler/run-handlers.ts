@@ -63,7 +63,6 @@ export class Handlers {
     return plan;
   }
 
-  /** Runs the writes of the handlers in order of registration; `ignored` without any. */
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
     const { locked, context, called } = input;
     if (input.plan !== undefined || this.haveChecks(event)) {
@@ -235,7 +234,6 @@ export function createHandlerContext(
   return withOtherPart(context, "write");
 }
 
-/** The context of a set-based handler that gets a single event: the same as with several. */
 function withoutEmit(context: HandlerContext): HandlerContext {
   const { emit: _, ...parts } = Object.getOwnPropertyDescriptors(context);
   return Object.defineProperties({ emit: emitNothing }, parts) as HandlerContext;

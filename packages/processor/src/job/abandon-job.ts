@@ -7,9 +7,8 @@ import { checkJob } from "./trust-job.ts";
 const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
 
 /**
- * Fails an event that the worker fails without an attempt, if the ledger knows it: the job may be
- * edited. A lost replay or body is recorded as failed. While the ledger is unavailable, the job is
- * retried.
+ * Fails an event without an attempt, if the ledger knows it: the job may be edited. A lost replay
+ * or body is recorded as failed. While the ledger is unavailable, the job is retried.
  */
 export async function failUnattempted(
   job: EventJob,

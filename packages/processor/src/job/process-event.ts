@@ -61,7 +61,6 @@ type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
 
 /**
  * The life of an event through the worker, from a job of the queue to the job's result:
- *
  * 1. check: refuse a job that the ingress cannot have written (trust-job.ts). Only the event's key
  *    counts of a job without a valid MAC: if the ledger has the event, the ledger's content runs;
  * 2. first: if nobody has attempted the event, admit it, run its handlers and write it as
@@ -75,7 +74,6 @@ type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
  *    (run-attempt.ts, ledger/run-attempt.ts);
  * 7. fail: or decide when the next attempt is due, and record the failure (retry-policy.ts,
  *    ledger/fail.ts).
- *
  * Never rejects.
  */
 export async function processEvent(job: EventJob, context: ProcessContext): Promise<JobResult> {
@@ -154,7 +152,6 @@ class EventRun {
     return this.#context.handlers.haveCalls(this.#job.event);
   }
 
-  /** Makes the first attempt of an event; undefined if another one may have claimed it. */
   async #attemptFirst(): Promise<AttemptEnd | undefined> {
     const job = this.#job;
     const { draining, firstAttempts } = this.#context;
@@ -179,7 +176,6 @@ class EventRun {
     }
   }
 
-  /** Records a first attempt that failed, unless it was recorded while it ran. */
   async #endFirst(end: AttemptEnd, policy: AttemptPolicy): Promise<JobResult> {
     this.#handlerMs = end.ranMs;
     const isUnrecorded = end.kind === "failed" && end.recorded !== true;

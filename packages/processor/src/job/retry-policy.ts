@@ -51,8 +51,7 @@ interface Deps {
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
 // A handler that asks for no wait would run again without end, because a wait uses up no attempt.
 const WAIT_MS_MIN = 1_000;
-// Postgres fails an event about once per outage; one that fails this often always deadlocks or
-// brings Postgres down.
+// Postgres fails an event about once per outage; this often, the event deadlocks or crashes it.
 const FORGIVEN_MAX = 50;
 
 /** After `tx_changed`, a retry would do twice what was committed outside of the transaction. */
@@ -179,11 +178,7 @@ function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   return OF_CONTEXT.has(error.code) ? error.code : "handler_failed";
 }
 
-/**
- * Full jitter over the delay of `BackoffOptions`, in milliseconds.
- * @param failures - failed attempts so far, from 1.
- * @internal
- */
+/** Full jitter, in milliseconds. @param failures - so far, from 1. @internal */
 export function backoffMs(
   policy: SourcePolicy["backoff"],
   failures: number,
