@@ -86,7 +86,6 @@ export function horizonFindings({
   });
 }
 
-/** Finds settings under which events can be lost, or handlers cut off. */
 export function settingFindings(
   facts: ServerFacts,
   { handlerTimeoutMs }: Partial<Pick<Config["worker"], "handlerTimeoutMs">> = {},

@@ -57,7 +57,6 @@ function givenBy({ maxConnections, reservedConnections }: ServerFacts): number {
   return maxConnections - reservedConnections;
 }
 
-/** The connections of a Postgres, or of a login with a limit, and their holders. */
 export interface ConnectionUse {
   readonly given: number;
   /** Where `given` comes from. */

@@ -7,10 +7,8 @@
  * by the same functions.
  * - Ingress and worker try again while a server is away; a dashboard and a command fail. An error
  * that waiting does not solve rejects `opened` in every role.
- * - An ingress has one store or two, which take events as soon as they are open
- * (ingress-stores.ts).
- * - Errors that no caller waits for go to `StoreWatch`. `close` also ends stores that are still
- * being opened.
+ * - An ingress has one store or two, which take events once they are open (ingress-stores.ts).
+ * - Errors without a caller go to `StoreWatch`. `close` also ends stores that are being opened.
  */
 export {
   horizonFindings,

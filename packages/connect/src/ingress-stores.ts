@@ -121,7 +121,6 @@ export class IngressStores {
     return this.#queues?.pressure() ?? NO_PRESSURE;
   }
 
-  /** Does what was left for later, for a moment, and disconnects. */
   async close(): Promise<void> {
     const closed = this.eventStores.map((store) => store.close(CLOSE_TIMEOUT_MS));
     await Promise.all([

@@ -55,9 +55,7 @@ interface QueueSettings {
   readonly role: QueueRole;
   readonly sources: readonly string[];
   readonly enqueueTimeoutMs?: number;
-  /** The ledger that the jobs are for. */
   readonly owner?: JobOwner;
-  /** Replicas of Redis that must have an event before `enqueue` answers for it. Default 0. */
   readonly replicas?: number;
 }
 
@@ -115,10 +113,7 @@ export async function openQueues(
   }
 }
 
-/**
- * Queues listen for jobs, and connections name a schema as they start: poolers leave out both.
- * @throws `session_needed`, `database_unavailable`
- */
+/** Poolers leave out LISTEN and the schema. @throws `session_needed`, `database_unavailable` */
 async function poolOfQueues(urls: StoreUrls): Promise<PostgresQueuesOptions["openPool"]> {
   const variable =
     urls.DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";

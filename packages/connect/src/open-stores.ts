@@ -270,7 +270,6 @@ async function poolerOfRetention(
   }
 }
 
-/** Connections that all pools of a worker may take, on whatever server they are. */
 function ownConnections(
   { REDIS_URL }: StoreUrls,
   pools: readonly (ConnectedLedger["pool"] | undefined)[],

@@ -6,7 +6,6 @@ import { reasonOf } from "@millrace/service";
 /** Milliseconds between renewals of the marks, a sixth of the time for which they hold. */
 const RENEW_INTERVAL_MS = 5_000;
 const LOOK_INTERVAL_MS = 1_000;
-/** Milliseconds between an ingress' looks at whose its queues are. */
 const WATCH_INTERVAL_MS = 5_000;
 
 type OwnedQueues = Pick<Queues, "readMark" | "takeMark" | "ping">;
@@ -56,7 +55,6 @@ export interface QueueClaimOptions {
   readonly onLost: (error: MillraceError) => void;
 }
 
-/** Keeps the queues on Redis marked as those of this ledger, while a worker runs. */
 export class QueueClaim {
   readonly #options: QueueClaimOptions;
   readonly #held = new Map<string, QueueMark>();
@@ -68,10 +66,7 @@ export class QueueClaim {
     this.#identity = options.identity;
   }
 
-  /**
-   * Takes every queue. Waits for a mark of another database to end, at most 30 seconds.
-   * @throws `queue_in_use` when workers of another database renew a mark
-   */
+  /** Waits up to 30 seconds for another database's mark. @throws `queue_in_use` if it is renewed */
   async take(): Promise<void> {
     const { sources, signal, queues } = this.#options;
     await queues.ping();
@@ -134,8 +129,7 @@ export class QueueClaim {
   }
 
   /**
-   * A Redis that is full takes no mark, and workers must empty it: until then they run with the
-   * mark that is there, if it is ours, or with none.
+   * A full Redis takes no mark, and workers must empty it: they run with our mark, or with none.
    * @throws `redis_unreachable` while it takes none for another reason
    */
   async #takeMark(source: string): Promise<TakenMark | undefined> {
@@ -242,10 +236,7 @@ interface OwnerWatch extends Pick<QueueClaimOptions, "queues" | "sources" | "sig
   readonly onForeign: (reason: string | undefined) => void;
 }
 
-/**
- * Finds the ledger of an ingress' jobs, and then looks whether the queues are still that ledger's.
- * @throws as {@link findJobOwner}
- */
+/** Finds the ledger of an ingress' jobs, then keeps looking. @throws as {@link findJobOwner} */
 export async function watchJobOwner(watch: OwnerWatch): Promise<void> {
   const { queues, sources, repair, owner, signal, onForeign } = watch;
   let identity: LedgerIdentity | undefined;
