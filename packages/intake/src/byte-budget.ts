@@ -5,7 +5,6 @@ export const SMALL_BODY_BYTES = 65_536;
 // Of eight bytes, longer bodies leave one to the small ones.
 const SMALL_BODIES_PART = 8;
 
-/** The part of a budget that long bodies can take. */
 export const largeBytesMax = (bytesMax: number): number =>
   bytesMax - Math.ceil(bytesMax / SMALL_BODIES_PART);
 
@@ -22,10 +21,9 @@ export interface BodyBeingRead extends Linked<BodyBeingRead> {
 
 /**
  * The bytes of bodies in memory. What does not fit is refused, never queued. A sender can hold
- * back the end of a body, so one of several sources takes at most half; long bodies leave an
- * eighth to small ones; and where bytes are short, the oldest body of the fullest pool gives way:
- * a small one at once, a long one when it is a second old. For a small body, pools whose oldest is
- * too young are passed over.
+ * back the end of a body: one of several sources takes at most half, long bodies leave an eighth
+ * to small ones, and the oldest body of the fullest pool gives way, a small one at once, a long one
+ * when it is a second old. For a small body, pools whose oldest is too young are passed over.
  */
 export class ByteBudget {
   taken = 0;
@@ -78,7 +76,6 @@ interface PoolLimits {
   readonly undisturbedMs: number;
 }
 
-/** The bytes that one source's bodies of a kind take of the budget. */
 export class BodyPool {
   taken = 0;
   readonly #budget: ByteBudget;

@@ -18,17 +18,15 @@ export interface SourceLimits {
   readonly bodyBytesMax: number;
   readonly bytes: SourceBytes;
   readonly verifier: Pick<Verifier, "precheck">;
-  /** True when bodies in gzip are taken. */
   readonly inflates: boolean;
 }
 
 const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Treats each unknown name as one of the sources, whose signature never matches: its method, its
- * size, and its head are answered as a source would answer them. The source follows from the name
- * and the secrets, the same at every ingress, and a stranger cannot find out which. Their bodies
- * have bytes of their own.
+ * Treats each unknown name as one of the sources, whose signature never matches, so that a stranger
+ * cannot find out which names exist. The source follows from the name and the secrets, the same at
+ * every ingress. Their bodies have bytes of their own.
  */
 export function unknownSources(
   sources: readonly SourceLimits[],

@@ -39,9 +39,8 @@ export interface IncomingBodyOptions {
 }
 
 /**
- * One body while it comes in. Its pieces go into one buffer that grows by doubling, up to the
- * announced length. Bytes are charged as they arrive: a sender that announces much and sends
- * nothing takes no capacity.
+ * Its pieces go into one buffer that doubles up to the announced length. Bytes are charged as they
+ * arrive: a sender that announces much and sends nothing takes no capacity.
  */
 export class IncomingBody implements BodyBeingRead {
   readonly startedMs = performance.now();
@@ -155,7 +154,6 @@ const WINDOW_MS = 5_000;
 /** 4 kB a second: less than any link that servers send webhooks over. */
 const WINDOW_BYTES_MIN = 20_000;
 
-/** The time of all bodies that are being read, by two timers. */
 export class BodyClock {
   readonly #whole: Deadlines<IncomingBody>;
   readonly #windows = new Deadlines<ClockTicket>(WINDOW_MS, (ticket) => this.#checkPace(ticket));

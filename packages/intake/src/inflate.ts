@@ -18,7 +18,6 @@ export function isGzip(body: Uint8Array): boolean {
   return body[0] === 0x1f && body[1] === 0x8b;
 }
 
-/** Inflates a body within its source's limit and budget. */
 export async function inflate(
   body: Uint8Array,
   source: { readonly bytes: SourceBytes; readonly bodyBytesMax: number },

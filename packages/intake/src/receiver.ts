@@ -90,10 +90,7 @@ export class Receiver {
     return this.#closing;
   }
 
-  /**
-   * Verifies, identifies and stores one delivery, and returns the answer. Never rejects, and takes
-   * at most `ingress.answerTimeoutMs`.
-   */
+  /** Answers one delivery within `ingress.answerTimeoutMs`. Never rejects. */
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
     const source = this.#sources.get(request.source);

@@ -92,10 +92,7 @@ export class StoreWriter {
     return !this.#store.isFull(source);
   }
 
-  /**
-   * Stores one delivery's events: one result each, in order. Never rejects, and never takes longer
-   * than `timeoutMs`. An event with an error may still have been stored.
-   */
+  /** In order, within `timeoutMs`. Never rejects. An event with an error may have been stored. */
   put(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     return new Promise((resolve) => {
       const delivery: Delivery = { events, results: [], open: events.length, resolve };

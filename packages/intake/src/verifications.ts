@@ -10,10 +10,7 @@ import {
 const TIMEOUT_MS = 1_000;
 const IN_FLIGHT_MAX = 20;
 
-/**
- * One source's verifications by asynchronous providers: a second for each, and twenty in flight.
- * Beyond both, the answer asks the sender to deliver again. A synchronous provider stays so.
- */
+/** Beyond both limits, the sender is asked to deliver again. A synchronous provider stays so. */
 export class Verifications {
   readonly #verifier: Verifier;
   #inFlight = 0;

@@ -7,10 +7,7 @@ import { readStream } from "../request-body.ts";
 /** Answers one request whose URL named a source. Never rejects. */
 export type FetchHandler = (request: Request, source: string) => Promise<Response>;
 
-/**
- * Makes a handler of fetch's Request and Response, as Hono, Next.js and others have them. It reads
- * the body, which nothing may have read before.
- */
+/** For fetch's Request and Response (Hono, Next.js). Nothing may have read the body before. */
 export function createFetchAdapter(receiver: Receiver): FetchHandler {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
 

@@ -30,7 +30,6 @@ export interface NodeAdapter {
 // Node calls back with a request's head before it passes on the bytes that came with it.
 const HEAD_IS_PARSED = Promise.resolve();
 
-/** Makes an adapter for node:http. Limits and deadlines come from the receiver's config. */
 export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
   const lingering = new Deadlines<Socket>(LINGER_MS, (socket) => socket.destroy());
@@ -176,10 +175,9 @@ function writeResponse(
 
 /**
  * Answers a request whose body is not wanted. A small body is let through, so that the connection
- * can be used again, unless its sender asks first. Otherwise the response is written, our side is
- * closed, and the socket is destroyed, after up to a second or 4 MiB is thrown away: destroying it
- * while bytes come in would reset the connection, and a sender may lose the response (RFC 9112
- * §9.6).
+ * can be used again, unless its sender asks first. Otherwise our side is closed, and the socket is
+ * destroyed after up to a second or 4 MiB is thrown away: destroying it while bytes come in would
+ * reset the connection, and a sender may lose the response (RFC 9112 §9.6).
  */
 function respondUnread(
   request: IncomingMessage,
