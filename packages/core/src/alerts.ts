@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { on, type Handler } from "./handler.ts";
 
-/** The internal source whose events are alerts. */
 export const ALERTS_SOURCE = "millrace";
 
 /** An incident in words for people. The `data` of an event of the source `millrace`. */
@@ -37,7 +36,6 @@ export const alertsSchema = z
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Variables of channels that have no address or key. */
 export function missingTargets(channels: readonly AlertChannel[], env: Variables): string[] {
   const without = channels.filter((channel) => targetOf(channel, env) === undefined);
   return without.map(({ name, variable }) => `${name}: set ${variable}`);

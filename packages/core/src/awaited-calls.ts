@@ -14,7 +14,6 @@ class WatchedPromise<Value> extends Promise<Value> {
   };
 }
 
-/** Calls that a handler must await, such as `once` and `emit`. */
 export class AwaitedCalls {
   readonly #calls = new Map<WatchedPromise<unknown>, string>();
   readonly #running = new Set<WatchedPromise<unknown>>();

@@ -63,7 +63,6 @@ export function connectionHint(
   return known.replaceAll("%", isRedis ? "REDIS_URL" : variable);
 }
 
-/** An error with its remedy in the message, where one is known. */
 export function withHint(error: unknown, variable?: DatabaseVariable): unknown {
   const hint = connectionHint(error, variable);
   if (hint === undefined || !isMillraceError(error)) return error;

@@ -57,7 +57,6 @@ export class Deadlines<Item> {
   }
 }
 
-/** An item that knows its neighbors in a list, which alone sets them. */
 export interface Linked<Item> {
   before: Item | undefined;
   after: Item | undefined;
@@ -173,7 +172,6 @@ export class LazySignal implements StopSignal {
   }
 }
 
-/** Counts the work that has begun and not ended, so that a close can wait for it. */
 export class InFlight {
   #count = 0;
   #onNone: (() => void)[] = [];

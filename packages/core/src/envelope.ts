@@ -39,7 +39,6 @@ export type Envelope = z.infer<typeof envelopeSchema>;
 interface EnvelopeOptions {
   readonly identityOnly?: boolean;
   readonly keys?: QueueKeys | undefined;
-  /** The id of the ledger that the job is for. */
   readonly ledger?: string | undefined;
 }
 

@@ -35,7 +35,6 @@ const url = (problemOf: (text: string) => string | undefined, ...beginnings: str
 
 const postgresUrl = url(postgresProblem, "postgres://", "postgresql://");
 
-/** True for a host name or an address of this machine, which no other machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
@@ -175,10 +174,7 @@ export function withoutQuotes(name: string, value: string): string {
   return bare;
 }
 
-/**
- * An empty variable counts as unset.
- * @throws `invalid_config` with every problem
- */
+/** An empty variable counts as unset. @throws `invalid_config` with every problem */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Environment {
   const known = ["PORT", ...Object.keys(environmentSchema.shape)];
   const given = known.flatMap((name) => {

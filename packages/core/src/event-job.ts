@@ -3,7 +3,6 @@ import type { StopSignal } from "./deadline.ts";
 import type { MacProblem } from "./envelope.ts";
 import type { EnvelopedEvent, Outcome } from "./event.ts";
 
-/** A job as the queue hands it to the processor: its event, and which run of the job this is. */
 export interface EventJob {
   readonly event: EnvelopedEvent;
   /** The reason not to trust the job; undefined when Millrace wrote it. */

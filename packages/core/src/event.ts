@@ -63,7 +63,6 @@ export function isStorable(text: string): boolean {
   return !/\0|\p{Surrogate}/u.test(text);
 }
 
-/** An undefined text is no text to store. */
 export function areStorable(texts: readonly (string | undefined)[]): boolean {
   return texts.every((text) => text === undefined || isStorable(text));
 }

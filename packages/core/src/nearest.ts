@@ -1,7 +1,4 @@
-/**
- * The nearest text of a list by characters to change, at most `changesMax` or a third of them. A
- * `text` that ends with `*` is compared with beginnings.
- */
+/** Up to `changesMax` changes, or a third. A `text` ending with `*` is compared with beginnings. */
 export function nearest(
   text: string,
   list: readonly string[],

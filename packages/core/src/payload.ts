@@ -84,7 +84,6 @@ function parseJson(text: string): { readonly value: unknown; readonly text: stri
   return value === undefined ? undefined : { value, text };
 }
 
-/** Undefined for a text that is no JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -13,7 +13,6 @@ const MAC_CHARS = 43;
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[\w+/-]{43}=?$/;
 
-/** The proof in a job that Millrace wrote it. */
 export interface JobSeal {
   /** Which key: the first eight hex digits of its SHA-256. */
   readonly kid: string;

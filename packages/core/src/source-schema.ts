@@ -78,7 +78,6 @@ export function withUrl<S extends { readonly provider: Provider }>(
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
 }
 
-/** The rules by which the ledger compares deliveries of a source. */
 export interface ComparisonRules {
   /** False for a source whose equal signed messages may be several events. */
   bodyDedup(this: void, source: string): boolean;
