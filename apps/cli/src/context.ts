@@ -48,10 +48,7 @@ export function readSettings(context: CliContext): Settings {
   };
 }
 
-/**
- * Reads a file, or standard input for `-`.
- * @throws `invalid_request` when the file cannot be read.
- */
+/** Reads standard input for `-`. @throws `invalid_request` when the file cannot be read */
 export async function readInput(file: string, context: CliContext): Promise<Buffer> {
   if (file === "-") return context.readStdin();
   try {

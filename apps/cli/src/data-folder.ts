@@ -14,8 +14,7 @@ import { resolveSecrets } from "@millrace/service";
 import { z } from "zod";
 import type { Settings } from "./context.ts";
 
-// The files that `millrace start` keeps in its data folder for the other commands, each for its
-// owner's eyes alone (0600): `run.json`, `secrets.json`, and `queue-key`.
+// `millrace start` keeps `run.json`, `secrets.json`, and `queue-key` for other commands, as 0600.
 
 const processSchema = z.object({ name: z.string(), pid: z.number(), port: z.number() });
 

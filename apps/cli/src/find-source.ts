@@ -33,10 +33,7 @@ export function requireSource({ sources }: Config, name: string, action: string)
   );
 }
 
-/**
- * The live secrets by source: those that are set, otherwise those that `millrace start` made.
- * @throws `missing_secret` when the source `wanted` has none.
- */
+/** Those that are set, else of `millrace start`. @throws `missing_secret` if `wanted` has none */
 export async function findSecrets(
   config: Config,
   wanted: string,

@@ -75,8 +75,7 @@ function userName(): string | null {
   }
 }
 
-// A closed pipe (`millrace events | head`) is no error. A full disk is one for a command that only
-// writes output; `start` and the roles continue.
+// A closed pipe (`millrace events | head`) is no error. `start` and the roles outlive a full disk.
 function outliveReaders(): void {
   let told = false;
   for (const stream of [process.stdout, process.stderr]) {

@@ -54,7 +54,6 @@ export function reasonText(text: string): string {
   throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters.`);
 }
 
-/** The filter of `millrace events`, `retry`, `replay`, and `give-up`, as commander gives it. */
 export interface EventFilterOptions {
   readonly source?: string | undefined;
   readonly type?: string;

@@ -109,7 +109,6 @@ const COMMANDS: readonly {
   { names: ["retention"], load: () => import("./commands/retention.ts") },
 ];
 
-/** Creates the `millrace` command with the subcommand `wanted`, or with all if there is no such. */
 async function createProgram(context: CliContext, wanted: string | undefined): Promise<Command> {
   const program = new Command("millrace")
     .description("Takes webhooks in, exactly once.")

@@ -27,7 +27,6 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
-/** Closes what was opened, also when the work fails. */
 export async function withOpen<Open extends { close(): Promise<void> }, Result>(
   open: Open,
   work: (open: Open) => Promise<Result>,

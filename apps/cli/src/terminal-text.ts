@@ -1,7 +1,6 @@
 import type { Output } from "./context.ts";
 
-// C0 and C1 controls, and the characters that turn text around: a stranger's id or error must not
-// steer a terminal.
+// Controls, and what turns text around: a stranger's id or error must not steer a terminal.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /** Text on one line, with everything escaped that a terminal would act on. */

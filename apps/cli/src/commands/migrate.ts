@@ -66,7 +66,6 @@ async function eachPart(
   });
 }
 
-/** The parts to migrate: our tables, and the user's where the config names their migrations. */
 export function partsOf({ config, directory }: LoadedConfig): MigrationPart[] {
   const ours: MigrationPart = { name: "ledger", options: {} };
   if (config.migrations === undefined) return [ours];

@@ -63,7 +63,6 @@ interface Start extends StartFlags {
 /** Past the roles' own time to stop, before they are killed. */
 const GRACE_MS = 5_000;
 
-/** Runs everything until a stop signal; then stops it, Postgres last. */
 async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
   const start: Start = {
     ...flags,

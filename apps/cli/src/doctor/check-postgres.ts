@@ -37,7 +37,6 @@ export type StoresChecked = Stores & {
   readonly parts: readonly MigrationPart[];
 };
 
-/** The states of a Postgres that answers. */
 export const ANSWERS = ["postgres", "ok", "note", "bad"] as const;
 const HAS_TABLES = ["schema", "ok"] as const;
 
@@ -64,7 +63,6 @@ export const POSTGRES_CHECKS: readonly Check<StoresChecked>[] = [
   },
 ];
 
-/** Millrace can use this Postgres, and its settings keep committed data. */
 async function checkPostgres({ pool, config }: StoresChecked): Promise<Seen> {
   const facts = await readServerFacts(pool);
   try {
@@ -98,7 +96,6 @@ function asSeen(detail: string, findings: readonly Finding[]): Seen {
   return bad(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
 }
 
-/** Postgres has connections for one worker, and for the processes that run now. */
 async function checkConnections({ pool, config, REDIS_URL }: StoresChecked): Promise<Seen> {
   const use = await readConnectionUse(pool);
   const { given, held, pools, mayTake } = use;

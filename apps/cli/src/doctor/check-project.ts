@@ -171,9 +171,8 @@ export async function checkTypes({
 }
 
 /**
- * The types of `on` that no source of the handler lists (by provider or options) or has sent.
- * Where one of the sources lists nothing, every type can be right, but for one that differs in two
- * characters at most from a type that has come.
+ * Types of `on` that no source of the handler lists (by provider or options) or has sent. If a
+ * source lists nothing, only those that differ in up to two characters from one that came.
  * @internal
  */
 export function strangeTypes(

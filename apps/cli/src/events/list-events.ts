@@ -7,7 +7,6 @@ type Filter = Omit<EventFilter, "limit" | "cursor">;
 /** The ledger's own maximum. */
 const PAGE = 500;
 
-/** Reads up to `limit` events, newest first, a page at a time. */
 export async function* listEvents(
   ledger: Pick<Ledger, "reads">,
   filter: Filter,

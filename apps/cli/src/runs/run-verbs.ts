@@ -22,7 +22,6 @@ export interface ManyOptions extends BulkRunOptions {
   readonly reason: string | undefined;
 }
 
-/** Starts a bulk run and watches it; a dry run only counts. Returns the exit code. */
 export async function runMany(
   context: CliContext,
   verb: BulkVerb,

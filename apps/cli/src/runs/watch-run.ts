@@ -11,10 +11,7 @@ const POLL_MS = 1_000;
 /** Milliseconds without a worker, or without a result, after which it says so. */
 const PATIENCE_MS = 10_000;
 
-/**
- * Watches a run until its events have ended, or none of them ends for ten seconds. Ctrl-C stops
- * watching, not the run. Returns the exit code.
- */
+/** Gives up after ten seconds in which no event ends. Ctrl-C stops watching, not the run. */
 export async function watchRun(
   context: CliContext,
   ledger: Pick<Ledger, "bulkRuns">,

@@ -5,7 +5,6 @@ import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
 
-/** Deliveries at once. */
 export const IN_FLIGHT = 20;
 
 export async function sendOne(
@@ -29,7 +28,6 @@ export interface ManyOptions {
   readonly stderr: Output;
 }
 
-/** Sends many events with a bar, and sums up what was answered. Gives the exit code. */
 export async function sendMany(
   recipe: EventRecipe,
   deliver: (event: SignRequest) => Promise<Reply>,

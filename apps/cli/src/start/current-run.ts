@@ -27,7 +27,6 @@ export function currentRun(processes: readonly RunningProcess[], facts: RunFacts
   };
 }
 
-/** The host for a URL that this machine can use. */
 function reachable(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;

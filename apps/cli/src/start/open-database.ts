@@ -16,7 +16,6 @@ export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 const LOOK_EVERY_MS = 1_000;
 
-/** Uses DATABASE_URL, or starts the embedded Postgres and keeps it alive. */
 export async function openDatabase(
   { environment, dataDir }: Settings,
   say: (level: "info" | "warn", message: string) => void,

@@ -24,14 +24,12 @@ interface SupervisorHooks {
 }
 
 interface Times {
-  /** Milliseconds before the first restart; each further one waits twice as long. */
   readonly backoffFirstMs: number;
   readonly backoffMaxMs: number;
   /** Milliseconds a process must have lived to be started again as if for the first time. */
   readonly steadyMs: number;
 }
 
-/** Starts a supervised process; called again for each restart. */
 export type Launch = () => Promise<ChildProcess>;
 
 export type Supervisor = ReturnType<typeof createSupervisor>;
@@ -65,7 +63,6 @@ export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
     kill(): void {
       for (const child of children.values()) child.kill();
     },
-    /** Ends those processes by SIGTERM and starts them again at once. */
     restart(isMeant: (name: string) => boolean): void {
       for (const [name, child] of children) if (isMeant(name)) child.restart();
     },
@@ -77,9 +74,8 @@ const EARLY_DEATHS_MAX = 3;
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
 /**
- * Keeps one process alive: when it dies it is started again, after a wait that grows. A process
- * that never ran well is given up when it reports an error (of its config, for example), or when it
- * dies three times in a row without one.
+ * Starts a process that died again, after a wait that grows. One that never ran well is given up
+ * when it reports an error, or dies three times in a row without one.
  */
 function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: Times) {
   const stopping = new AbortController();

@@ -5,7 +5,6 @@ import { watch, type FSWatcher } from "chokidar";
 const SETTLED_MS = 50;
 const CODE = /\.([cm]?[jt]sx?|json)$/;
 
-/** Calls `onChange` with one of the files after a change of the project's code. */
 export function watchProject(
   folder: string,
   dataDir: string,

@@ -11,7 +11,6 @@ import {
 import type { LiveSecrets } from "../find-source.ts";
 import { earlierBodies } from "./earlier-bodies.ts";
 
-/** A delivery, its source, and the other sources that it may have been signed for. */
 export interface Question {
   readonly name: string;
   readonly source: Source;
@@ -28,7 +27,6 @@ export interface Diagnosis {
   readonly sentences: readonly string[];
 }
 
-/** Verifies a delivery as its source would, and finds out what is wrong if that refuses it. */
 export async function diagnose(question: Question): Promise<Diagnosis> {
   const matches = `The signature matches a secret of "${question.name}".`;
   const verified = await verifyAs(question, { sentence: "" });
@@ -41,7 +39,6 @@ export async function diagnose(question: Question): Promise<Diagnosis> {
   return { valid: false, code, failure, sentences };
 }
 
-/** Another way to verify, and what is wrong with the delivery if it matches so. */
 interface Guess {
   readonly sentence: string;
   readonly source?: Source;

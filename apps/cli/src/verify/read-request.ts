@@ -11,10 +11,7 @@ const jsonRequest = z.object({
   body: z.string().default(""),
 });
 
-/**
- * Reads a saved request: HTTP/1.1 as it came, or JSON `{ method, url, headers, body }`.
- * @throws `invalid_request` for other bytes.
- */
+/** HTTP/1.1 as it came, or JSON `{ method, url, headers, body }`. @throws `invalid_request` */
 export function readRequest(bytes: Buffer): SavedRequest {
   const isJson = bytes.toString("latin1").trimStart().startsWith("{");
   try {
