@@ -39,10 +39,7 @@ export interface IngressDeps {
 
 export type Ingress = ReturnType<typeof createIngress>;
 
-/**
- * `POST /webhooks/<source>` runs straight on node:http, everything else on Express.
- * @throws `missing_secret` with every source that has no usable secret
- */
+/** `POST /webhooks/<source>` runs on node:http, all else on Express. @throws `missing_secret` */
 export function createIngress(deps: IngressDeps) {
   const { config, logger, registry } = deps;
   const notify = observeIntake({ registry, logger, next: deps.notify });
@@ -84,7 +81,6 @@ export function createIngress(deps: IngressDeps) {
   });
 
   return {
-    /** Logs and counts a notice from a part of the ingress outside of it. */
     notify,
     /** @throws `port_in_use` */
     listen: async (options: { port: number; host: string }): Promise<number> => {

@@ -67,10 +67,7 @@ export function createIngressServer(deps: {
   return server;
 }
 
-/**
- * Thousands of tiny headers can exceed node's `maxHeaderSize`, which counts names and values. Of
- * several hosts a proxy can have meant the last.
- */
+/** Many tiny headers can exceed `maxHeaderSize`; of several hosts, a proxy can mean the last. */
 function problemOfHead({
   method = "",
   url = "",
@@ -136,10 +133,7 @@ const REASONS: Readonly<Record<number, string>> = {
   431: "Request Header Fields Too Large",
 };
 
-/**
- * A request that came whole is answered, whatever bytes came behind it: its sender must not read
- * that it was wrong while its event is stored.
- */
+/** No later byte counts: a sender must not read that it was wrong while its event is stored. */
 function answerClientError(
   error: NodeJS.ErrnoException,
   socket: Duplex,

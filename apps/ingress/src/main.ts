@@ -24,9 +24,8 @@ import { shareMetrics } from "./shared-metrics.ts";
  * `unsupported_isolation`, `missing_rights`, `migration_needed`.
  */
 export async function main(env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  // Keeps V8 from allocating the objects of requests in its old generation, as it does where many
-  // lived long during the frequent collections at the start: quick collections kept the rest of
-  // each request alive, and half of the processes took a fifth more CPU.
+  // Keeps V8 from allocating requests in its old generation, which it does after a busy start: each
+  // request then outlived quick collections, and half of the processes took a fifth more CPU.
   setFlagsFromString("--no-allocation-site-pretenuring");
   const environment = readEnvironment(env);
   const { config } = await loadConfig(environment.MILLRACE_CONFIG ?? "millrace.config.ts");

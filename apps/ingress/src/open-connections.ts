@@ -33,10 +33,7 @@ export class OpenConnections {
     newest.socket.destroy();
   }
 
-  /**
-   * Ends those that have had a response and wait for no other. `closeIdleConnections` of Node 26
-   * also closes those that have not sent their first request yet.
-   */
+  /** `closeIdleConnections` of Node 26 also ends connections that have not had a first request. */
   endIdle(): void {
     for (let open = this.#open.first; open !== undefined; open = open.after) {
       const { socket } = open;

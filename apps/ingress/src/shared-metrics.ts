@@ -2,8 +2,7 @@ import cluster from "node:cluster";
 import type { MetricsSource } from "@millrace/service";
 import { AggregatorRegistry, type Registry } from "prom-client";
 
-// Several processes listen on one port, and a scrape reaches one of them, which answers with the
-// metrics of all. Each has its own label, so that a restart resets only its counters.
+// A scrape reaches one of several processes. A label for each: a restart resets only its counters.
 
 /** In the process that started the others: collects their metrics when one of them asks. */
 export function collectMetrics(): void {

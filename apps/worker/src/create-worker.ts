@@ -13,7 +13,6 @@ export interface WorkerDeps {
   readonly ledger: Ledger["claims"];
   readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure" | "signsJobs">;
   readonly handlers: readonly Handler[];
-  /** True for sources whose first attempts share a transaction; undefined if none does. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
   readonly projectDir?: string | undefined;
   readonly secrets?: readonly string[] | undefined;
@@ -27,7 +26,6 @@ export type Worker = ReturnType<typeof createWorker>;
 
 type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "onFailed">;
 
-/** Milliseconds that a stopping worker takes to enqueue emitted events. */
 const EMITTED_CLOSE_MS = 2_000;
 
 export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
@@ -90,7 +88,6 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
     get open(): boolean {
       return closed === undefined;
     },
-    /** Calls the user's `onFailed` for an event that the reconciler has failed. */
     reportAbandoned: (key: EventKey, type: string, reason: string): void =>
       processor.reportAbandoned(key, type, reason),
     /** Takes no more jobs, waits up to `shutdownTimeoutMs`, then rolls back what runs. */

@@ -15,8 +15,7 @@ import {
 import { createWorkerRole } from "./worker-role.ts";
 
 /**
- * Runs a worker in this process. Resolves when it takes jobs, which waits for Postgres and the
- * queue; SIGTERM and SIGINT end the process.
+ * Resolves when the worker takes jobs. SIGTERM and SIGINT end the process.
  * @throws `invalid_config`, `config_not_found`, `example_secret`, `handlers_not_loaded`,
  * `port_in_use`, `postgres_too_old`, `unsupported_isolation`, `missing_rights`, `migration_needed`,
  * `too_many_connections`, `redis_evicts`, `redis_volatile`, `queue_key_missing`.

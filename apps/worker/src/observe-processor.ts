@@ -21,10 +21,7 @@ export function observeProcessor(deps: Deps): (notice: Notice) => void {
   };
 }
 
-/**
- * No label is a sender's text.
- * @internal
- */
+/** No label is a sender's text. @internal */
 export function createProcessorMetrics({
   registry,
   running,

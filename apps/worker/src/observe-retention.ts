@@ -4,7 +4,6 @@ import type { ObserverDeps } from "./observe-processor.ts";
 
 export type RetentionObserver = ReturnType<typeof observeRetention>;
 
-/** Counts and logs the retention: one line per day of bodies, and one per run. */
 export function observeRetention({
   registry,
   logger,

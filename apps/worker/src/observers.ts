@@ -25,7 +25,6 @@ const RESET_REASONS: Readonly<Record<ConnectionReset["reason"], string>> = {
   uncleaned: "what a handler may have left on it could not be removed",
 };
 
-/** Counts and logs the connections that are closed because of a handler. */
 export function observeLedger({
   registry,
   logError,

@@ -13,7 +13,6 @@ import type { PeriodicTask, RetentionObserver } from "./observe-retention.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETRY_MS = 60_000;
-/** Milliseconds for the end of a batch in progress. */
 const CLOSE_MS = 3_000;
 
 type Pool = ReturnType<typeof createPool>;
@@ -27,7 +26,6 @@ const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
 const MEMORY_SHARE_MAX = 0.5;
 const KEEP_MS_MIN = 1_000;
 
-/** Creates coming partitions, drops expired days and jobs, and counts events for the charts. */
 export function startPeriodicTasks(
   deps: {
     readonly pool: Pool;
@@ -36,9 +34,7 @@ export function startPeriodicTasks(
     readonly ledger: Pick<Ledger, "reads" | "repair">;
     readonly dashboardUrl: string | undefined;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
-    /** True while this process is the one that maintains the queues. */
     readonly leading: () => boolean;
-    /** Absolute path of the folder for archives, if there is one. */
     readonly archiveDir: string | undefined;
     readonly observer: RetentionObserver;
   },
@@ -91,12 +87,10 @@ function clamp(value: number, { min, max }: { min: number; max: number }): numbe
 
 interface Task {
   readonly run: (signal: AbortSignal) => Promise<unknown>;
-  /** Milliseconds between the end of one run and the next. */
   readonly everyMs: number;
   readonly onError: (error: unknown) => void;
 }
 
-/** Runs a task now, and then again and again; a minute later when it failed. */
 function startTask({ run, everyMs, onError }: Task) {
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;

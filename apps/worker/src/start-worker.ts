@@ -15,7 +15,6 @@ export interface WorkerParts {
   readonly observers: Observers;
   readonly logger: Logger;
   readonly logError: ErrorLog;
-  /** True lets first attempts of events share a transaction. */
   readonly groups: boolean;
   readonly archiveDir: string | undefined;
   readonly dashboardUrl?: string | undefined;
@@ -27,7 +26,6 @@ export interface WorkerParts {
 
 export type RunningWorker = Awaited<ReturnType<typeof startWorker>>;
 
-/** Takes jobs, reconciles, and runs the periodic tasks, on stores that are open. */
 export async function startWorker(parts: WorkerParts) {
   const { config, handlers, stores, observers, logger, logError } = parts;
   const { pool, retentionPool, ledger, queues } = stores;

@@ -13,11 +13,9 @@ import {
 import { createObservers } from "./observers.ts";
 import { startWorker, type RunningWorker, type WorkerParts } from "./start-worker.ts";
 
-/** The parts of a worker process. The role closes the stores that it opened. */
 interface RoleDeps extends Omit<WorkerParts, "stores" | "observers" | "logError" | "waiting"> {
   /** Called after the worker has closed because it may run no more jobs. */
   readonly onLost?: () => void;
-  /** Opens ledger and queues, and waits for their servers. */
   readonly openStores: (watch: StoreWatch) => Opening<WorkerStores>;
 }
 
@@ -25,7 +23,6 @@ const STATUS_CLOSE_MS = 1_000;
 
 const SERVERS = { ledger: "Postgres", queue: "the queue" };
 
-/** A worker process: its status server from the first moment on, and its work. */
 export function createWorkerRole(deps: RoleDeps) {
   const { config, logger } = deps;
   const logError = createErrorLog(logger);
