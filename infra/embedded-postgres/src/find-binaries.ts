@@ -10,10 +10,7 @@ export interface Binaries {
   readonly postgres: string;
 }
 
-/**
- * Finds a folder from which `user` can run Postgres: that of npm, else a copy.
- * @throws `postgres_not_started` where the platform has none, or none that runs
- */
+/** Prefers npm's folder to a copy. @throws `postgres_not_started` where none runs as `user` */
 export async function findBinaries(
   dataDir: string,
   user: ServerUser | undefined,

@@ -18,10 +18,7 @@ export async function isInitialised(pgdata: string): Promise<boolean> {
   return found !== undefined;
 }
 
-/**
- * Renames the data at the end: a start that dies half-way leaves nothing that looks like data.
- * @throws `postgres_not_started` with the output of initdb
- */
+/** Data gets its name when it is whole. @throws `postgres_not_started` with initdb's output */
 export async function initialiseData(options: {
   binaries: Binaries;
   pgdata: string;

@@ -7,7 +7,6 @@ import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identi
 
 const TRIES = 60;
 
-/** The right to be the one process that works in a folder. */
 export interface FolderLock {
   /** Gives the right back. A process that dies gives it back too. */
   release(): Promise<void>;

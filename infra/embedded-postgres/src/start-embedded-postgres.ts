@@ -35,7 +35,6 @@ export interface EmbeddedPostgresOptions {
   readonly log?: (line: string) => void;
 }
 
-/** A Postgres of our own on loopback. */
 export interface EmbeddedPostgres {
   /** With the password, for role `millrace`, a superuser. */
   readonly url: string;
@@ -57,8 +56,7 @@ export interface EmbeddedPostgres {
 /**
  * Starts the Postgres that npm installed, on the data in `dataDir`: initialises it the first time,
  * adopts one that still runs, recovers one that crashed. It outlives this process unless stopped.
- * @throws `already_running` when another process has the folder, `port_in_use` when `port` is
- * taken, `postgres_not_started` with what to do
+ * @throws `already_running` (the folder), `port_in_use` (`port`), `postgres_not_started`
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
