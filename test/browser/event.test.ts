@@ -19,19 +19,13 @@ describeInBrowser("an event on the ledger's page", () => {
     await on.shipByPigeon("--id", "evt_order_1");
   });
 
-  test("its payload is set out, searched and copied", async () => {
+  test("its payload is set out, and copied", async () => {
     const permissions = ["clipboard-read", "clipboard-write"];
     await on.inTab(
       async (page) => {
         await page.goto(FAILED);
         const payload = page.getByRole("region", { name: "Payload" });
-        const search = payload.getByLabel("Search the payload");
-        await search.fill("ORDER_");
-        await payload.getByText(/^1 of \d+$/).waitFor();
-        await search.press("Enter");
-        await payload.getByText(/^2 of \d+$/).waitFor();
-        await search.fill("no such text");
-        await payload.getByText("No matches").waitFor();
+        await payload.getByText('"pigeon"').waitFor();
         await payload.getByRole("button", { name: "Copy the payload" }).click();
         await page.getByText("Copied the payload.").waitFor();
         const copied: unknown = JSON.parse(await page.evaluate("navigator.clipboard.readText()"));
@@ -207,7 +201,6 @@ describeInBrowser("an event on the ledger's page", () => {
       await expectAccessible(page, "a dialog");
       await page.goto(FAILED);
       await page.getByText('Unknown carrier "pigeon"').first().waitFor();
-      await page.getByLabel("Search the payload").fill("order");
       await expectAccessible(page, "an event");
       await page.goto("/audit");
       await page.getByRole("heading", { name: "Audit" }).waitFor();

@@ -1,6 +1,6 @@
 import { shownText } from "@millrace/api-contract/format-body";
 import { expect, test } from "vitest";
-import { findMatches, joinParts, linesOf } from "./body-text.ts";
+import { joinParts, linesOf } from "./body-text.ts";
 
 test("a character that was cut in two is shown once its rest is there", () => {
   const bytes = Buffer.from("\ufeff1 €");
@@ -19,16 +19,3 @@ test("a long line of a large body is cut, and of a small one it is not", () => {
   expect(linesOf(text, false)).toEqual(["x".repeat(4_096), "x".repeat(904), "end"]);
   expect(linesOf(text, true)).toHaveLength(2);
 });
-
-test("every place is found, in order, in either case, and none twice", () => {
-  expect(findMatches(["aXax", "", "xAA"], "ax")).toEqual([
-    { line: 0, at: 0 },
-    { line: 0, at: 2 },
-  ]);
-  expect(findMatches(["aaaa"], "AA")).toEqual([
-    { line: 0, at: 0 },
-    { line: 0, at: 2 },
-  ]);
-});
-
-test("nothing is found of an empty text", () => expect(findMatches(["a"], "")).toEqual([]));

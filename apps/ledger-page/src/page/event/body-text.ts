@@ -17,23 +17,3 @@ export function linesOf(text: string, isSmall: boolean): readonly string[] {
   const lines = text.split("\n");
   return isSmall ? lines : lines.flatMap((line) => line.match(PIECES) ?? line);
 }
-
-export interface Match {
-  readonly line: number;
-  readonly at: number;
-}
-
-/** Ignores case. */
-export function findMatches(lines: readonly string[], text: string): readonly Match[] {
-  if (text === "") return [];
-  const wanted = text.toLowerCase();
-  return lines.flatMap((content, line) => {
-    const matches: Match[] = [];
-    const searched = content.toLowerCase();
-    for (let at = searched.indexOf(wanted); at >= 0;) {
-      matches.push({ line, at });
-      at = searched.indexOf(wanted, at + wanted.length);
-    }
-    return matches;
-  });
-}

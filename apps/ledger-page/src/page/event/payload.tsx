@@ -1,7 +1,7 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-query";
 import { Download } from "lucide-react";
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import { BODY_PART, bodyQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
@@ -16,8 +16,8 @@ import {
   shownText,
   textOf,
   type JsonLine,
+  type Token,
 } from "@millrace/api-contract/format-body";
-import { SearchableText } from "./searchable-text.tsx";
 
 /** Formats JSON, and shows any other body as received; a large one in parts. */
 export function Payload({ event }: { event: EventDetail }) {
@@ -106,7 +106,7 @@ function Body({ event }: { event: EventDetail }) {
       {data === undefined ? (
         error === null && <p className="quiet">Reading the body…</p>
       ) : (
-        <SearchableText lines={lines} {...(formatted && { tokens: tokensOf(formatted) })} />
+        <Text lines={lines} json={formatted} />
       )}
       {data !== undefined && !isWhole && text !== undefined && (
         <More shown={bytes.length} total={total} query={query} />
@@ -114,6 +114,52 @@ function Body({ event }: { event: EventDetail }) {
     </>
   );
 }
+
+/** More lines would make the page slow. */
+const LINES_SHOWN = 2_000;
+
+interface TextProps {
+  readonly lines: readonly string[];
+  readonly json: readonly JsonLine[] | undefined;
+}
+
+function Text({ lines, json }: TextProps) {
+  const [limit, setLimit] = useState(LINES_SHOWN);
+  return (
+    <>
+      <pre className="payload" tabIndex={0} aria-label="Payload">
+        {lines.slice(0, limit).map((text, line) => (
+          <TextLine key={line} text={text} tokens={json?.[line]?.tokens} />
+        ))}
+      </pre>
+      {lines.length > limit && (
+        <button onClick={() => setLimit(lines.length)}>
+          Show {countOf(lines.length - limit, "more line")}
+        </button>
+      )}
+    </>
+  );
+}
+
+interface TextLineProps {
+  readonly text: string;
+  readonly tokens: readonly Token[] | undefined;
+}
+
+const TextLine = memo(function TextLine({ text, tokens }: TextLineProps) {
+  const colored = tokens?.map(({ kind, text: piece }, at) => (
+    <span key={at} className={`json-${kind}`}>
+      {piece}
+    </span>
+  ));
+  return (
+    <div>
+      {colored === undefined ? text : /^ */.exec(text)?.[0]}
+      {colored}
+      {"\n"}
+    </div>
+  );
+});
 
 interface MoreProps {
   readonly shown: number;
@@ -157,5 +203,3 @@ const AS_RECEIVED = {
   too_deep: "JSON, nested too deep to format",
   part: "",
 } as const;
-
-const tokensOf = (json: readonly JsonLine[]) => json.map((line) => line.tokens);
