@@ -87,12 +87,10 @@ function problemOfHead({
 
 const IDLE_INTERVAL_MS = 1_000;
 
-/**
- * Keeps idle connections from blocking new ones: above half of `connectionsMax` idle ones are
- * closed, at most once a second; for each connection above `connectionsMax`, the oldest without a
- * response in progress. Node's own `maxConnections` closes the new connection, which in a cluster
- * goes to the next process, without end while all are full.
- */
+// Keeps idle connections from blocking new ones: above half of `connectionsMax` idle ones are
+// closed, at most once a second; for each connection above `connectionsMax`, the oldest without a
+// response in progress. Node's own `maxConnections` closes the new connection, which in a cluster
+// goes to the next process, without end while all are full.
 function limitConnections(
   server: Server,
   { adapter, limits, onDrop, onIdleClosed = () => {} }: Parameters<typeof createIngressServer>[0],

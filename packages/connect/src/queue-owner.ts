@@ -105,11 +105,9 @@ export class QueueClaim {
     }
   }
 
-  /**
-   * A copy of the server's folder has the same names. Only the time at which it started differs,
-   * as it does after a restart, until our workers have renewed the mark. The first renewal may
-   * have begun before the restart; the second did not.
-   */
+  // A copy of the server's folder has the same names. Only the time at which it started differs,
+  // as it does after a restart, until our workers have renewed the mark. The first renewal may
+  // have begun before the restart; the second did not.
   async #refuseTwin(source: string): Promise<void> {
     const { queues, repair, signal } = this.#options;
     let renewals = -1;

@@ -44,10 +44,8 @@ const NAMED =
 /** Names of formats and algorithms that a number is part of. */
 const NUMBERED = "aes|http|ipv|iso|latin|md|oauth|sha|tls|utf";
 
-/**
- * A text in quotes. A quote before a letter does not end it (`'O'Brien'`), and one behind which
- * the next quote is an end does not either (`"a 5" screen"`).
- */
+// A text in quotes. A quote before a letter does not end it (`'O'Brien'`), and one behind which
+// the next quote is an end does not either (`"a 5" screen"`).
 const quoted = (quote: string) =>
   `${quote}(?:[^${quote}\\\\\\n]|\\\\.|${quote}(?=\\w|[^${quote}\\n]{0,100}[^\\s"'([{:=,/|<>-]${quote}(?!\\w))){0,500}${quote}`;
 

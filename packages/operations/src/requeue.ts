@@ -67,10 +67,8 @@ function toRequeued(job: JobFound | Error): Requeued {
   return job === "requeued" || job instanceof Error ? job : "on_its_way";
 }
 
-/**
- * A worker writes `failed` to the ledger first, so that its job is active for a moment more, and
- * would fail right after a retry. If the worker died in between, the stall check runs the job.
- */
+// A worker writes `failed` to the ledger first, so that its job is active for a moment more, and
+// would fail right after a retry. If the worker died in between, the stall check runs the job.
 async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
   for (;;) {

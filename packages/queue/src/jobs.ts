@@ -10,11 +10,9 @@ export function queueName(source: string): string {
   return `${QUEUE_PREFIX}${source}`;
 }
 
-/**
- * BullMQ keeps a job under `<prefix>:<queue>:<job id>`, the namespace of its own keys, and gives
- * `""`, integers and colons a meaning of its own. None of its names has a digit or an underscore,
- * so an id that has one is safe, and readable in the dashboard.
- */
+// BullMQ keeps a job under `<prefix>:<queue>:<job id>`, the namespace of its own keys, and gives
+// `""`, integers and colons a meaning of its own. None of its names has a digit or an underscore,
+// so an id that has one is safe, and readable in the dashboard.
 const SAFE = /^[A-Za-z0-9_.-]{1,128}$/;
 const UNLIKE_A_KEY = /[0-9_]/;
 const INTEGER = /^-?[0-9]+$/;

@@ -42,10 +42,8 @@ const CLOSE_TIMEOUT_MS = 2_000;
 /** Seconds between polls of an idle worker. A new job wakes it at once, by NOTIFY. */
 const DRAIN_DELAY_S = 10;
 
-/**
- * All queues and workers share one connection: by default BullMQ holds one to LISTEN for each
- * worker. Locks and delays go by the workers' clocks, which must agree within seconds.
- */
+// All queues and workers share one connection: by default BullMQ holds one to LISTEN for each
+// worker. Locks and delays go by the workers' clocks, which must agree within seconds.
 async function createPostgresBackend(
   pool: pg.Pool,
   onError: (error: Error) => void,

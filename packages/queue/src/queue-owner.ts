@@ -34,11 +34,9 @@ const LEASE_MS = 30_000;
 const FIELD = "millrace:owner";
 const NOT_SHOWN = "-";
 
-/**
- * Takes a queue that has no mark, has ours, or has one whose time is over. A lost mark is written
- * again as it was: of two ledgers that then hold the queue, the one that had it first keeps it. A
- * mark that ends later than any can was edited, or the clock was set back.
- */
+// Takes a queue that has no mark, has ours, or has one whose time is over. A lost mark is written
+// again as it was: of two ledgers that then hold the queue, the one that had it first keeps it. A
+// mark that ends later than any can was edited, or the clock was set back.
 const TAKE = createRedisScript(`
 local now = redis.call("TIME")
 local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)

@@ -103,10 +103,8 @@ function addressOf({ stream }: Redis): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/**
- * ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends
- * the next connection, and keeps a closed client's process alive (redis/ioredis#2147).
- */
+// ioredis 5.11.1 leaves the timer of `socketTimeout` running when its socket closes. It then ends
+// the next connection, and keeps a closed client's process alive (redis/ioredis#2147).
 function endTimeoutWithSocket(client: Redis): void {
   client.on("close", () => {
     clearTimeout(client["socketTimeoutTimer"]);

@@ -78,10 +78,8 @@ async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
   };
 }
 
-/**
- * The number of waiting jobs, and the age of the oldest never begun; -1 if the ten oldest began,
- * which do not say since when they wait. A key of another type counts as empty.
- */
+// The number of waiting jobs, and the age of the oldest never begun; -1 if the ten oldest began,
+// which do not say since when they wait. A key of another type counts as empty.
 const PRESSURE = createRedisScript(`
 local prefix = KEYS[1]
 local now = redis.call("TIME")

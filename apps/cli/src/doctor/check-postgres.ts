@@ -126,10 +126,8 @@ async function checkStandby({ pool }: StoresChecked): Promise<Seen | undefined> 
   );
 }
 
-/**
- * No pooler shares the connections of the retention and of queues on Postgres, which need sessions.
- * Reported only where one of them has its own URL, or Postgres is behind a pooler.
- */
+// No pooler shares the connections of the retention and of queues on Postgres, which need sessions.
+// Reported only where one of them has its own URL, or Postgres is behind a pooler.
 async function checkSession(on: StoresChecked): Promise<Seen | undefined> {
   const primary: Named = ["DATABASE_URL", undefined];
   const session: Named = ["DATABASE_SESSION_URL", on.DATABASE_SESSION_URL];

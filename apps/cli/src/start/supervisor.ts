@@ -73,10 +73,8 @@ const EARLY_DEATHS_MAX = 3;
 /** The longest time that a timer takes. */
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
-/**
- * Starts a process that died again, after a wait that grows. One that never ran well is given up
- * when it reports an error, or dies three times in a row without one.
- */
+// Starts a process that died again, after a wait that grows. One that never ran well is given up
+// when it reports an error, or dies three times in a row without one.
 function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: Times) {
   const stopping = new AbortController();
   let restarting = new AbortController();

@@ -173,12 +173,10 @@ function writeResponse(
   response.end(received.body);
 }
 
-/**
- * Answers a request whose body is not wanted. A small body is let through, so that the connection
- * can be used again, unless its sender asks first. Otherwise our side is closed, and the socket is
- * destroyed after up to a second or 4 MiB is thrown away: destroying it while bytes come in would
- * reset the connection, and a sender may lose the response (RFC 9112 §9.6).
- */
+// Answers a request whose body is not wanted. A small body is let through, so that the connection
+// can be used again, unless its sender asks first. Otherwise our side is closed, and the socket is
+// destroyed after up to a second or 4 MiB is thrown away: destroying it while bytes come in would
+// reset the connection, and a sender may lose the response (RFC 9112 §9.6).
 function respondUnread(
   request: IncomingMessage,
   response: ServerResponse,

@@ -50,11 +50,9 @@ export const IDENTITY_LOCK = (source: string, eventId: string) => `pg_try_adviso
     hashtextextended(concat_ws(' ', 'millrace.event', ${source}, ${eventId}), 0)
   )`;
 
-/**
- * Decides which first attempts can begin in this transaction. The body is looked up in one day's
- * partition with LIMIT 1: a join may read all of it. An event whose message another transaction
- * handles is busy: a record would store a second copy of a body that is about to be committed.
- */
+// Decides which first attempts can begin in this transaction. The body is looked up in one day's
+// partition with LIMIT 1: a join may read all of it. An event whose message another transaction
+// handles is busy: a record would store a second copy of a body that is about to be committed.
 const ADMIT = dailyStatement(
   (day) => `
 WITH limits AS MATERIALIZED (

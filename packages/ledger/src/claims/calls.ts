@@ -49,10 +49,8 @@ export interface EndedStep {
   readonly result: string | null;
 }
 
-/**
- * Locks the row against the record of a later attempt, which then reads the step. A step that this
- * attempt recorded before stays: the answer to its COMMIT was lost.
- */
+// Locks the row against the record of a later attempt, which then reads the step. A step that this
+// attempt recorded before stays: the answer to its COMMIT was lost.
 const RECORD_STEP = statement(
   `
 WITH mine AS MATERIALIZED (

@@ -57,10 +57,8 @@ export interface EmitTarget {
   emit(event: EmittedEvent): Promise<void>;
 }
 
-/**
- * `:transactionId` is null for a savepoint. A known event stays as it is: its parent's identity was
- * forgotten, and the parent came again. One that failed as `body_lost` is pending again.
- */
+// `:transactionId` is null for a savepoint. A known event stays as it is: its parent's identity was
+// forgotten, and the parent came again. One that failed as `body_lost` is pending again.
 const EMIT = statement(
   `
 WITH mine AS MATERIALIZED (

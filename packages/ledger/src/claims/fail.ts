@@ -39,11 +39,9 @@ export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"
 /** Rows that the log of attempts keeps of an event's waits, which could come each second. */
 export const WAITS_LOGGED = 100;
 
-/**
- * Only the call that logs the attempt changes the event, so that a caller that lost the answer to a
- * COMMIT may ask again. A lost event's job may be gone with its queue: the reconciler looks for it.
- * A wait past the first ones gets no row in the log; `next_attempt_at` shows that it is recorded.
- */
+// Only the call that logs the attempt changes the event, so that a caller that lost the answer to a
+// COMMIT may ask again. A lost event's job may be gone with its queue: the reconciler looks for it.
+// A wait past the first ones gets no row in the log; `next_attempt_at` shows that it is recorded.
 const FAIL = statement(
   `
 WITH mine AS (

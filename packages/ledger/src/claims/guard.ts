@@ -239,10 +239,8 @@ type Built<Name extends "buildInsertQuery" | "buildUpdateQuery" | "buildDeleteQu
   PgDialect[Name]
 >[0];
 
-/**
- * drizzle runs a query when it is awaited, and nothing notices one that never is. A query counts as
- * run when its SQL was asked for, by its own run or by a query that contains it.
- */
+// drizzle runs a query when it is awaited, and nothing notices one that never is. A query counts as
+// run when its SQL was asked for, by its own run or by a query that contains it.
 class BuiltQueries extends PgDialect {
   readonly #begun: { readonly verb: Verb; readonly table: Table }[] = [];
   readonly #asked = new Map<object, Verb>();

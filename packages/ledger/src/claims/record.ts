@@ -138,13 +138,11 @@ const INTERRUPTED = `'${ERROR_CODES.interrupted.meaning}'`;
 const IS_EXPIRED =
   "to_timestamp(received_at_ms / 1000) < now() - make_interval(days => :keysDays::int)";
 
-/**
- * Inserts a new event with its first attempt; counts an attempt of a pending one; makes a failed
- * one pending, unless it failed in this very run, has a later generation, is left to a person,
- * waits for its body, or the job is not believed. Skips a row that another transaction holds, so
- * that a handler delays only its own event. `again`: inserted after the snapshot. A new event older
- * than `:keysDays` may have been deleted since. An attempt that left no row gets one.
- */
+// Inserts a new event with its first attempt; counts an attempt of a pending one; makes a failed
+// one pending, unless it failed in this very run, has a later generation, is left to a person,
+// waits for its body, or the job is not believed. Skips a row that another transaction holds, so
+// that a handler delays only its own event. `again`: inserted after the snapshot. A new event older
+// than `:keysDays` may have been deleted since. An attempt that left no row gets one.
 const RECORD = statement(
   `
 WITH ${INCOMING},

@@ -117,13 +117,11 @@ const ROW_COLUMNS = `source, event_id, generation, type, body_hash, unsigned, di
 const REFUSE_COMPLETION =
   "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
 
-/**
- * Inserts new events, and updates rows that are there. Raises rather than write less than all. A
- * row that another connection has inserted violates the primary key. All times are of one
- * `clock_timestamp()`: a list that pages by `recorded_at` would skip what was committed behind it.
- * A repeatable message is looked for again: it may have been committed after `ADMIT` looked. A
- * group in which a function made a temporary table is undone: later events wrote into it.
- */
+// Inserts new events, and updates rows that are there. Raises rather than write less than all. A
+// row that another connection has inserted violates the primary key. All times are of one
+// `clock_timestamp()`: a list that pages by `recorded_at` would skip what was committed behind it.
+// A repeatable message is looked for again: it may have been committed after `ADMIT` looked. A
+// group in which a function made a temporary table is undone: later events wrote into it.
 const COMPLETE_FIRST = statement(
   `
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS at),

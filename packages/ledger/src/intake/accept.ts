@@ -135,10 +135,8 @@ async function acceptOnce(
   return results;
 }
 
-/**
- * Looks known rows up one at a time (LIMIT 1): a join may be answered from a hash of the whole
- * table. A row inserted after the statement's snapshot is left out of the answer.
- */
+// Looks known rows up one at a time (LIMIT 1): a join may be answered from a hash of the whole
+// table. A row inserted after the statement's snapshot is left out of the answer.
 const ACCEPT = statement(
   `
 WITH ${INCOMING}, ${INSERT_FRESH()},

@@ -49,11 +49,9 @@ export async function findRefusals(
   return rows.map((row) => ({ ...row, source: row.source ?? undefined }));
 }
 
-/**
- * `since` is the newest minute from which on a source refused $2 deliveries for reasons of $1. It
- * has taken none if no event was recorded from then on, and none was delivered again. Counted
- * minutes are looked up in the activity, which has a row for many events.
- */
+// `since` is the newest minute from which on a source refused $2 deliveries for reasons of $1. It
+// has taken none if no event was recorded from then on, and none was delivered again. Counted
+// minutes are looked up in the activity, which has a row for many events.
 const FIND_REFUSED_SOURCES = `
 WITH refused AS (
   SELECT source, code, at, deliveries, sum(deliveries) OVER (PARTITION BY source ORDER BY at DESC) AS newest

@@ -14,10 +14,8 @@ import { runStatement } from "../connection/transaction.ts";
 type Query = ReadQueryOf<"get /errors">;
 export type ErrorFilter = Partial<Query> & Pick<Query, "limit">;
 
-/**
- * $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts
- * events for the groups of the page alone, by the index that leaves out those without an error.
- */
+// $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts
+// events for the groups of the page alone, by the index that leaves out those without an error.
 const FIND_ERRORS = `
 WITH seen AS (
   SELECT fingerprint, source, type, sum(attempts)::float8 AS attempts,

@@ -60,10 +60,8 @@ interface Row {
   readonly kind: ReplayAnswer["kind"] | "again";
 }
 
-/**
- * Copies a body of another day to today's partition, because that partition may be dropped while
- * the event is pending. Of two replays at once the other returns `again`.
- */
+// Copies a body of another day to today's partition, because that partition may be dropped while
+// the event is pending. Of two replays at once the other returns `again`.
 const REPLAY = `
 WITH latest AS MATERIALIZED (
   SELECT w.generation AS wanted, e.*, ${BODY_KEPT("e")} AS body_kept

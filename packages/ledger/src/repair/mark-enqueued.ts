@@ -3,11 +3,9 @@ import { packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-/**
- * Skips a row that another transaction holds: a worker has its job, and notes that too. Looks rows
- * up one at a time (LIMIT 1): a join may read all of the partial index of unmarked rows for each
- * key, which costs twenty times as much for a backlog of ten thousand events.
- */
+// Skips a row that another transaction holds: a worker has its job, and notes that too. Looks rows
+// up one at a time (LIMIT 1): a join may read all of the partial index of unmarked rows for each
+// key, which costs twenty times as much for a backlog of ten thousand events.
 const setEnqueued = (from: "IS NULL" | "IS NOT NULL", to: "now()" | "NULL") => `
 WITH wanted AS MATERIALIZED (
   SELECT w.source, w.event_id, w.generation

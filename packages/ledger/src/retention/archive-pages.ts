@@ -20,10 +20,8 @@ const BYTES_MAX = 1024 * 1024;
 /** A row of `ARCHIVE_PAGE`. Its times are Dates until `toWire` writes them. */
 type PageRow = EventRow & Omit<ArchivedRow, "event"> & { readonly recorded_at_text: string };
 
-/**
- * A page of a day's events behind $2 to $5: at most $6, about $7 bytes, at least one. Each page is
- * a statement: no snapshot is held, and completed events do not change.
- */
+// A page of a day's events behind $2 to $5: at most $6, about $7 bytes, at least one. Each page is
+// a statement: no snapshot is held, and completed events do not change.
 const ARCHIVE_PAGE = (partition: string, which: keyof typeof OF_DAY) => `
 WITH page AS MATERIALIZED (
   SELECT * FROM millrace.events

@@ -80,10 +80,8 @@ async function applyMissing(
 /** Seconds that the lock on the events is waited for, one time after the other. */
 const LOCK_WAITS_S = [1, 2, 4, 8, 16, 32, 64];
 
-/**
- * A migration that locked the table more strictly than those before would deadlock with attempts.
- * Everyone else waits behind a lock that is waited for, so the first wait is short.
- */
+// A migration that locked the table more strictly than those before would deadlock with attempts.
+// Everyone else waits behind a lock that is waited for, so the first wait is short.
 async function lockEvents(client: pg.PoolClient): Promise<void> {
   const { rows } = await client.query<{ known: boolean }>(
     "SELECT to_regclass('millrace.events') IS NOT NULL AS known",

@@ -80,15 +80,13 @@ function toStoreResult(answer: unknown): StoreResult {
 const { stackTraceLimit, backoff, attempts } = JOB_OPTIONS;
 const OPTIONS = JSON.stringify({ stackTraceLimit, jobId: "", backoff, attempts }).split('""');
 
-/**
- * Does the work of BullMQ's own script for many jobs without a delay, a priority, a parent, or a
- * deduplication key: stores what `queue.add` would store, value for value, but no notices, which
- * nothing reads. An error of one job is its own answer; that of a replica is the whole call's. Job
- * data is our envelope, in which the first unescaped "body_hash" and "ledger" are its own; parsing
- * a body of a megabyte would hold up the server.
- * ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the
- * ledger or "", the two parts of the options; then for each job its id, name, body hash and data.
- */
+// Does the work of BullMQ's own script for many jobs without a delay, a priority, a parent, or a
+// deduplication key: stores what `queue.add` would store, value for value, but no notices, which
+// nothing reads. An error of one job is its own answer; that of a replica is the whole call's. Job
+// data is our envelope, in which the first unescaped "body_hash" and "ledger" are its own; parsing
+// a body of a megabyte would hold up the server.
+// ARGV: the queue's key prefix, the time, "1" to find out what is known of a duplicate, the
+// ledger or "", the two parts of the options; then for each job its id, name, body hash and data.
 const ADD = `${COUNT_ADDED}
 local wait, meta, counter, active, marker, failed, completed = unpack(KEYS)
 local prefix, timestamp, exact = ARGV[1], ARGV[2], ARGV[3] == "1"

@@ -21,10 +21,8 @@ const PREFIX = 7;
 
 type Args = readonly (string | number | Buffer | undefined)[];
 
-/**
- * Finishes the jobs that end together, and fetches as many, in one call. BullMQ's own script still
- * finishes each job: it checks the token of the job's lock.
- */
+// Finishes the jobs that end together, and fetches as many, in one call. BullMQ's own script still
+// finishes each job: it checks the token of the job's lock.
 function finishTogether(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
   const exec = backend.execCommand.bind(backend);
@@ -97,10 +95,8 @@ async function finishMany(
 /** BullMQ's functions stand before this line, and none of them reads the keys or arguments. */
 const FIRST_LINE = "\nlocal jobIdKey = KEYS[12]\n";
 
-/**
- * For each job BullMQ asks for the queue's settings and its delayed jobs, and sets the marker that
- * wakes a worker: here one time for all. These commands are known by their key and last argument.
- */
+// For each job BullMQ asks for the queue's settings and its delayed jobs, and sets the marker that
+// wakes a worker: here one time for all. These commands are known by their key and last argument.
 const ONCE_A_CALL = `
 local call, stalled = redis.call, KEYS[5]
 local hasStalled = call("EXISTS", stalled) == 1
@@ -120,11 +116,9 @@ local function rcall(name, key, ...)
 end
 `;
 
-/**
- * BullMQ's text becomes the body of a function, called for each job with its keys and arguments.
- * Old notices are trimmed with the first job, and old ended jobs after the last one. An error of
- * one job is its own answer; that of a replica is the whole call's.
- */
+// BullMQ's text becomes the body of a function, called for each job with its keys and arguments.
+// Old notices are trimmed with the first job, and old ended jobs after the last one. An error of
+// one job is its own answer; that of a replica is the whole call's.
 function createFinishScript(): RedisScript {
   const [functions, body] = bullmqScript("moveToFinished", ONCE_A_CALL).content.split(FIRST_LINE);
   if (functions === undefined || body === undefined) {
@@ -182,11 +176,9 @@ return answers
 `);
 }
 
-/**
- * Lets a worker on Redis read every job that it fetches. A job that was edited into something that
- * BullMQ cannot read would stay active and stall forever, and break every page that lists it. What
- * says nothing of the event is replaced, and a job without readable data fails.
- */
+// Lets a worker on Redis read every job that it fetches. A job that was edited into something that
+// BullMQ cannot read would stay active and stall forever, and break every page that lists it. What
+// says nothing of the event is replaced, and a job without readable data fails.
 function makeReadable(worker: Worker, client: Redis): Worker {
   const backend: RedisQueueBackend = worker["backend"];
   const exec = backend.execCommand.bind(backend);
