@@ -113,17 +113,11 @@ describeInBrowser("health and forty sources", () => {
     await tab.close();
   });
 
-  test("forty sources are folded, searched, and sorted by keyboard", async () => {
+  test("of forty sources those with the most failed events come first", async () => {
     const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
     const page = await openForty(tab.page);
     const rows = page.locator(".source-list tbody tr");
-    await page.getByRole("button", { name: "37 more, all quiet" }).waitFor();
-    expect(await rows.count()).toBe(3);
-    await page.getByRole("searchbox", { name: "Search sources" }).fill("source-1");
-    await expect.poll(() => rows.count()).toBe(10);
-    await page.getByRole("searchbox", { name: "Search sources" }).fill("");
-    await page.getByRole("button", { name: "Failed", exact: true }).press("Enter");
-    await page.locator('th[aria-sort="descending"]', { hasText: "Failed" }).waitFor();
+    expect(await rows.count()).toBe(40);
     expect(await rows.first().textContent()).toContain("source-05refuses");
     await page.getByText("source-05 refuses deliveries: 7 too_old in the last 5 min.").waitFor();
     await tab.close();
@@ -133,7 +127,7 @@ describeInBrowser("health and forty sources", () => {
 async function openForty(page: Page, stats = FORTY): Promise<Page> {
   await page.route("**/api/stats", (route) => route.fulfill({ json: stats }));
   await page.goto("/");
-  await page.getByRole("searchbox", { name: "Search sources" }).waitFor();
+  await page.getByRole("link", { name: "source-05" }).first().waitFor();
   return page;
 }
 

@@ -13,41 +13,24 @@ import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
-import {
-  arrangeSources,
-  nextOrder,
-  type NamedSource,
-  type Order,
-  type SortedBy,
-} from "./arrange-sources.ts";
 import { Sparkline } from "./charts.tsx";
 
-const SEARCHED_MIN = 9;
+type NamedSource = readonly [name: string, of: SourceStats];
 
+/** Those with the most failed events come first. */
 export function SourcesTable() {
   const stats = useQuery(statsQuery);
-  const [search, setSearch] = useState("");
-  const [folded, setFolded] = useState(true);
-  const [order, setOrder] = useState<Order>({ column: "source", descending: false });
-  const sources = Object.entries(stats.data?.sources ?? {});
-  const { rows, quiet } = arrangeSources(sources, { search, order, folded });
+  const sources = Object.entries(stats.data?.sources ?? {}).toSorted(
+    ([a, ofA], [b, ofB]) => ofB.failed - ofA.failed || a.localeCompare(b),
+  );
   return (
     <section className="source-list" aria-label="Sources">
       {stats.error && <ErrorNote error={stats.error} onRetry={() => void stats.refetch()} />}
       {stats.isPending && <p className="quiet">Counting events…</p>}
-      {sources.length >= SEARCHED_MIN && (
-        <input
-          type="search"
-          aria-label="Search sources"
-          placeholder={`Search ${sources.length} sources`}
-          value={search}
-          onChange={(event) => setSearch(event.target.value)}
-        />
-      )}
       <DataTable
         caption="Events and jobs by source"
-        columns={columnsOf(order, setOrder)}
-        rows={rows}
+        columns={COLUMNS}
+        rows={sources}
         total={sources.length > 1 ? [ALL, totalOf(sources.map(([, of]) => of))] : undefined}
         keyOf={([source]) => source}
       />
@@ -60,72 +43,51 @@ export function SourcesTable() {
             </p>
           ),
       )}
-      {sources.length > 0 && rows.length === 0 && quiet === 0 && (
-        <p className="quiet">No source has such a name.</p>
-      )}
-      {quiet > 0 && (
-        <button className="plain" aria-expanded={!folded} onClick={() => setFolded(!folded)}>
-          {folded
-            ? `${quiet} ${rows.length > 0 ? "more" : "sources"}, all quiet`
-            : "Fold quiet sources"}
-        </button>
-      )}
     </section>
   );
 }
 
 const ALL = "";
 
-function columnsOf(order: Order, onOrder: (order: Order) => void): Column<NamedSource>[] {
-  const sorting = (column: SortedBy, title?: string) => {
-    const isSorted = order.column === column;
-    return {
-      id: column,
-      sorted: isSorted ? (order.descending ? "descending" : "ascending") : undefined,
-      header: (
-        <button className="sort" title={title} onClick={() => onOrder(nextOrder(order, column))}>
-          {column[0]?.toUpperCase() + column.slice(1)}
-          {isSorted && <span aria-hidden="true">{order.descending ? "↓" : "↑"}</span>}
-        </button>
-      ),
-    } as const;
-  };
-  return [
-    { ...sorting("source"), cell: (row) => <Source row={row} /> },
-    {
-      ...sorting("queued", "Jobs that are waiting, active, or delayed, as Queues has them"),
-      cell: ([, of]) => (
-        <span title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</span>
-      ),
-    },
-    ...STATUSES.map((status) => ({
-      ...sorting(status),
-      cell: ([source, of]: NamedSource) => (
-        <Link
-          className={of[status] > 0 ? "" : "quiet"}
-          to={`/events?${writeFilter({ source, status })}`}
-        >
-          {formatCount(of[status])}
-          <span className="hidden">
-            {" "}
-            {status} events{source !== ALL && ` of ${source}`}
-          </span>
-        </Link>
-      ),
-    })),
-    {
-      id: "hour",
-      header: "Last hour",
-      cell: ([source]) => source !== ALL && <LastHour source={source} />,
-    },
-    {
-      id: "menu",
-      header: <span className="hidden">Actions</span>,
-      cell: ([source, { jobs }]) =>
-        jobs !== null && <PauseMenu source={source} paused={jobs.paused} />,
-    },
-  ];
-}
+const COLUMNS: Column<NamedSource>[] = [
+  { id: "source", header: "Source", cell: (row) => <Source row={row} /> },
+  {
+    id: "queued",
+    header: (
+      <span title="Jobs that are waiting, active, or delayed, as Queues has them">Queued</span>
+    ),
+    cell: ([, of]) => (
+      <span title={depthsOf(of)}>{of.queued === null ? "–" : formatCount(of.queued)}</span>
+    ),
+  },
+  ...STATUSES.map((status) => ({
+    id: status,
+    header: status[0]?.toUpperCase() + status.slice(1),
+    cell: ([source, of]: NamedSource) => (
+      <Link
+        className={of[status] > 0 ? "" : "quiet"}
+        to={`/events?${writeFilter({ source, status })}`}
+      >
+        {formatCount(of[status])}
+        <span className="hidden">
+          {" "}
+          {status} events{source !== ALL && ` of ${source}`}
+        </span>
+      </Link>
+    ),
+  })),
+  {
+    id: "hour",
+    header: "Last hour",
+    cell: ([source]) => source !== ALL && <LastHour source={source} />,
+  },
+  {
+    id: "menu",
+    header: <span className="hidden">Actions</span>,
+    cell: ([source, { jobs }]) =>
+      jobs !== null && <PauseMenu source={source} paused={jobs.paused} />,
+  },
+];
 
 function Source({ row: [source, of] }: { row: NamedSource }) {
   if (source === ALL) return <strong>All</strong>;

@@ -5,7 +5,6 @@ export interface Column<Row> {
   readonly id: string;
   readonly header: ReactNode;
   readonly cell: (row: Row) => ReactNode;
-  readonly sorted?: "ascending" | "descending" | undefined;
 }
 
 interface Props<Row> {
@@ -43,8 +42,8 @@ export function DataTable<Row>(props: Props<Row>) {
         <caption className="hidden">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ id, header, sorted }) => (
-              <th key={id} role="columnheader" scope="col" className={id} aria-sort={sorted}>
+            {columns.map(({ id, header }) => (
+              <th key={id} role="columnheader" scope="col" className={id}>
                 {header}
               </th>
             ))}
