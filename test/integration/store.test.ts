@@ -94,7 +94,7 @@ onOneBackend("the example store", (prepare) => {
     await send(...payment);
     await ends("evt_pay_1", "completed");
     await send(...payment);
-    await send(...payment, "--duplicates", "9");
+    await Promise.all(Array.from({ length: 10 }, () => send(...payment)));
     expect(await rows("select * from store.payments where id = 'pay_1'")).toEqual([
       { id: "pay_1", user_id: "user_9", amount: "5000", status: "completed" },
     ]);

@@ -29,7 +29,6 @@ Examples:
   $ millrace send hookmesh user.created --wait  exits with 1 unless the event is completed
   $ millrace send stripe payment_intent.succeeded --count 1000
   $ millrace send hookmesh order.shipped --set payload.carrier=none
-  $ millrace send github push --id 5d0b... --duplicates 9
   $ millrace send standard invoice.paid --data invoice.json
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
@@ -41,12 +40,6 @@ export function addCommands(program: Command, context: CliContext): void {
     .argument("[type]", "the event's type")
     .option("--id <id>", "the event's id (default: a new one)")
     .option("--count <n>", "number of events to send", wholeNumber({ min: 1, max: 100_000_000 }), 1)
-    .option(
-      "--duplicates <n>",
-      "send each event n more times",
-      wholeNumber({ min: 0, max: 100_000 }),
-      0,
-    )
     .option("--data <file>", "file with the body, or - for standard input")
     .option("--set <field=value>", "set a field of the body (repeatable)", collectOverride)
     .option("--url <url>", "the ingress's URL (default: the running one)")
@@ -57,8 +50,8 @@ export function addCommands(program: Command, context: CliContext): void {
       if (options.timeout !== undefined && options.wait !== true) {
         command.error("error: --timeout needs --wait");
       }
-      if (options.wait === true && (options.count > 1 || options.duplicates > 0)) {
-        command.error("error: --wait needs one event: remove --count and --duplicates");
+      if (options.wait === true && options.count > 1) {
+        command.error("error: --wait needs one event: remove --count");
       }
       context.setExitCode(await runSend(context, source, type, options));
     });
@@ -73,7 +66,6 @@ function collectOverride(text: string, earlier: readonly Override[] = []): Overr
 interface SendOptions {
   readonly id?: string;
   readonly count: number;
-  readonly duplicates: number;
   readonly data?: string;
   readonly set?: readonly Override[];
   readonly url?: string;
@@ -104,15 +96,13 @@ async function runSend(
   };
 
   const poster = createPoster(url, IN_FLIGHT);
-  // A copy of an event is signed when it is sent, not when the first one was made.
-  const sign = (event: SignRequest) => provider.sign({ ...event, nowMs: Date.now() });
-  const deliver = (event: SignRequest) => poster.post(sign(event), event.body);
+  const deliver = (event: SignRequest) => poster.post(provider.sign(event), event.body);
   try {
-    if (options.count > 1 || options.duplicates > 0) {
-      return await sendMany(recipe, deliver, { ...options, ...context });
+    if (options.count > 1) {
+      return await sendMany(recipe, deliver, { ...context, count: options.count });
     }
     const event = createEvent(recipe, 0);
-    const names = identifiedAs(provider, event, sign(event));
+    const names = identifiedAs(provider, event, provider.sign(event));
     const heading = names
       .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
       .join("");

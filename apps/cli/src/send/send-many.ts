@@ -21,28 +21,19 @@ export async function sendOne(
   return typeof readVerdict(reply) === "string" ? 0 : 1;
 }
 
-export interface ManyOptions {
-  readonly count: number;
-  readonly duplicates: number;
-  readonly stdout: Output;
-  readonly stderr: Output;
-}
-
+/** Sends many events with a bar, and sums up what was answered. Gives the exit code. */
 export async function sendMany(
   recipe: EventRecipe,
   deliver: (event: SignRequest) => Promise<Reply>,
-  options: ManyOptions,
+  { count, stdout, stderr }: { count: number; stdout: Output; stderr: Output },
 ): Promise<number> {
-  const copies = options.duplicates + 1;
-  const total = options.count * copies;
-  const eventAt = createEvents(recipe, copies);
   const counts = { accepted: 0, duplicate: 0, rejected: 0 };
   const rejections = new Map<string, number>();
-  const progress = createProgress(total, options.stderr);
+  const progress = createProgress(count, stderr);
   try {
     await sendAll(
-      total,
-      (index) => deliver(eventAt(index)),
+      count,
+      (index) => deliver(createEvent(recipe, index)),
       (reply) => {
         progress.step();
         const verdict = readVerdict(reply);
@@ -54,30 +45,16 @@ export async function sendMany(
   } finally {
     progress.stop();
   }
-  const codes = [...rejections].map(([code, count]) => `${code} ${count}`).join(", ");
-  options.stdout.write(
+  const codes = [...rejections].map(([code, times]) => `${code} ${times}`).join(", ");
+  stdout.write(
     [
-      `sent       ${total}`,
+      `sent       ${count}`,
       `accepted   ${counts.accepted}`,
       `duplicate  ${counts.duplicate}`,
       `rejected   ${counts.rejected}${codes === "" ? "" : ` (${codes})`}\n`,
     ].join("\n"),
   );
   return counts.rejected === 0 ? 0 : 1;
-}
-
-// The copies of an event follow each other, so that several of them are in flight at once.
-function createEvents(recipe: EventRecipe, copies: number): (index: number) => SignRequest {
-  let number = -1;
-  let event: SignRequest | undefined;
-  return (index) => {
-    const wanted = Math.floor(index / copies);
-    if (event === undefined || wanted !== number) {
-      number = wanted;
-      event = createEvent(recipe, number);
-    }
-    return event;
-  };
 }
 
 /** @throws `ingress_unreachable` when the connection is refused before anything was answered. */
