@@ -1,4 +1,4 @@
-import { ERROR_CODES } from "@millrace/core";
+import { meaningOf } from "@millrace/core";
 import type { IntakeNotice, Notify } from "@millrace/intake";
 import { createErrorLog, metricsOf, type Logger } from "@millrace/service";
 import type { Registry } from "prom-client";
@@ -117,7 +117,7 @@ function logNotices(logger: Logger): Notify {
     const { reason, ...seconds } = failure ?? {};
     rejections(
       `rejected: ${source}: ${reason ?? code}`,
-      code === "unknown_source" ? notConfigured(asked) : ERROR_CODES[code].meaning,
+      code === "unknown_source" ? notConfigured(asked) : meaningOf(code),
       {
         ...{ message: "delivery rejected", source, code },
         ...(reason && { failure: reason, ...seconds }),

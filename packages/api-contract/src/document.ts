@@ -1,4 +1,4 @@
-import { ERROR_CODES, statusOf, type ErrorCode } from "@millrace/core";
+import { meaningOf, statusOf, type ErrorCode } from "@millrace/core";
 import { z } from "zod";
 import { OPERATIONS, splitName, type AnswerOf, type Operation } from "./operations.ts";
 
@@ -109,7 +109,7 @@ function refusals(codes: readonly ErrorCode[]): Json {
   return Object.fromEntries(
     statuses.map((status) => {
       const of = [...new Set(codes)].filter((code) => statusOf(code) === status);
-      const meanings = of.map((code) => `\`${code}\`: ${ERROR_CODES[code].meaning}`);
+      const meanings = of.map((code) => `\`${code}\`: ${meaningOf(code)}`);
       return [status, { description: meanings.join(" "), content: json(errorSchema(of)) }];
     }),
   );

@@ -1,4 +1,7 @@
-/** A code never changes its meaning. `status` is the HTTP status of a code on the wire. */
+/**
+ * A code never changes its meaning. `status` is the HTTP status of a code on the wire. The meaning of
+ * a code that no answer has stands on the page alone: docs/errors.md.
+ */
 export const ERROR_CODES = {
   // Answers of the ingress to a sender.
   unknown_source: {
@@ -53,166 +56,76 @@ export const ERROR_CODES = {
   shutting_down: { status: 503, meaning: "This process is shutting down. Send again." },
   internal: { status: 500, meaning: "Something unexpected happened. The log has the error." },
 
-  invalid_envelope: {
-    meaning: "The job's data is not a valid envelope, does not match its job, or cannot be stored.",
-  },
-  unknown_envelope_version: { meaning: "A later version of Millrace wrote the job." },
-  job_mac_invalid: {
-    meaning:
-      "The job has no valid MAC, so Millrace may not have written it, and the ledger does not know its event.",
-  },
-  foreign_job: { meaning: "The job is for another ledger, whose workers run it." },
-  body_hash_mismatch: { meaning: "The job's body does not match the hash of the verified body." },
+  invalid_envelope: {},
+  unknown_envelope_version: {},
+  job_mac_invalid: {},
+  foreign_job: {},
+  body_hash_mismatch: {},
   body_missing: {
     status: 410,
     meaning: "Neither the job nor the ledger has the event's body.",
   },
-  body_lost: {
-    meaning:
-      "Postgres no longer has the event's body, which only it had: it was failed over or restored. The sender's redelivery runs it.",
-  },
-  identity_expired: {
-    meaning: "The event was accepted longer ago than identities are kept. It is never run.",
-  },
-  suspected_replay: {
-    meaning:
-      "The same signed message was delivered before under another id. A retry runs the event.",
-  },
-  replay_lost: {
-    meaning:
-      "The ledger has the event, but not this replay of it. It may have completed before the ledger was restored.",
-  },
-  handler_failed: { meaning: "The handler threw an error." },
-  handler_timeout: { meaning: "The handler ran longer than its timeout." },
-  permanent_error: { meaning: "The handler threw PermanentError: a retry cannot help." },
-  payload_mismatch: {
-    meaning:
-      "The payload does not match the schema of the event's handler. A retry checks it again.",
-  },
-  retry_later: {
-    meaning: "The handler threw RetryLater: the event waits, and uses up no attempt.",
-  },
-  waited_too_long: {
-    meaning: "The handler threw RetryLater for longer than the source's waitMaxMs.",
-  },
-  step_refused: {
-    meaning:
-      "A step of `once` has the name of another one of its attempt, or a result that cannot be kept as JSON of 64 kB.",
-  },
-  emit_refused: {
-    meaning:
-      "An event cannot be emitted: its source is not an internal one, or its type, key, data, or delay is not valid.",
-  },
-  emit_too_deep: {
-    meaning:
-      "An event cannot be emitted: it is the 17th of a chain of events that emit each other.",
-  },
+  body_lost: {},
+  identity_expired: {},
+  suspected_replay: {},
+  replay_lost: {},
+  handler_failed: {},
+  handler_timeout: {},
+  permanent_error: {},
+  payload_mismatch: {},
+  retry_later: {},
+  waited_too_long: {},
+  step_refused: {},
+  emit_refused: {},
+  emit_too_deep: {},
   interrupted: {
     meaning:
       "The attempt left no result: its worker died, or its shared transaction undid it or did not wait for it.",
   },
-  attempts_exhausted: {
-    meaning:
-      "All attempts were used up, and the last one was interrupted before it reported a result.",
-  },
-  gave_up: { meaning: "BullMQ failed the job without running it." },
-  database_unavailable: {
-    meaning:
-      "Postgres failed during the attempt. The attempt does not count, unless this happens more than 50 times.",
-  },
-  database_read_only: {
-    meaning:
-      "Postgres takes no writes: it is a standby, or a primary that was demoted. Handled like `database_unavailable`.",
-  },
-  lost_claim: {
-    meaning: "Another worker has claimed the event in the meantime. Nothing was written.",
-  },
-  tx_closed: {
-    meaning:
-      "The transaction was used after the handler returned, or a nested one was still open then.",
-  },
-  query_not_awaited: {
-    meaning:
-      "The handler did not await a query of its transaction, a step (`once`), or an `emit`. Nothing was written.",
-  },
-  tx_control_refused: {
-    meaning: "A handler tried to begin or end a transaction, or to COPY from STDIN or to STDOUT.",
-  },
-  tx_changed: {
-    meaning:
-      "The handler returned in another transaction than the one it was given. What it committed by itself stays, so it is not retried.",
-  },
-  illegal_transition: { meaning: "The ledger does not allow this change of status." },
-  given_up: { meaning: "A person gave the event up while it was pending; only a retry runs it." },
+  attempts_exhausted: {},
+  gave_up: {},
+  database_unavailable: {},
+  database_read_only: {},
+  lost_claim: {},
+  tx_closed: {},
+  query_not_awaited: {},
+  tx_control_refused: {},
+  tx_changed: {},
+  illegal_transition: {},
+  given_up: {},
 
-  invalid_config: { meaning: "The config file or the environment is not valid." },
-  config_not_found: { meaning: "There is no config file at the path." },
-  file_exists: { meaning: "A file that would be written already exists." },
-  handlers_not_loaded: { meaning: "The handlers could not be imported." },
-  example_secret: { meaning: "A secret is an example from Millrace's documentation." },
-  missing_secret: { meaning: "A source has no secret, or an empty one." },
-  port_in_use: { meaning: "Another process listens on the port." },
-  database_unreachable: { meaning: "Postgres does not answer." },
-  redis_unreachable: { meaning: "Redis does not answer." },
-  ingress_unreachable: { meaning: "No ingress answers at the URL." },
-  queue_key_missing: {
-    meaning:
-      "Redis is on another machine, and MILLRACE_QUEUE_KEY is not set, so jobs are not signed.",
-  },
-  queue_in_use: {
-    meaning:
-      "Workers of another database run the jobs of this queue on Redis. Give each database a Redis or a QUEUE_PREFIX of its own.",
-  },
-  queue_unclaimed: {
-    meaning: "No worker of the ledger has marked the queue on Redis. Start one.",
-  },
-  ledger_moved: {
-    meaning:
-      "The ledger is on another database than the one that its workers ran on: it was restored or copied.",
-  },
-  redis_evicts: { meaning: "Redis may evict jobs: maxmemory-policy is not noeviction." },
-  redis_volatile: { meaning: "Redis keeps nothing on disk: it has no append-only file (AOF)." },
-  redis_not_writing: {
-    meaning: "Redis cannot write its append-only file, so it refuses writes. Its disk may be full.",
-  },
-  postgres_too_old: { meaning: "The version of Postgres is not supported." },
-  unsupported_isolation: {
-    meaning: "Transactions of the login in Postgres do not begin as read committed.",
-  },
-  missing_rights: { meaning: "The login in Postgres may not do what this role does." },
-  redis_topology: {
-    meaning:
-      "REDIS_URL names a node of a Redis Cluster, a replica, or a Sentinel without the name of its primary.",
-  },
-  redis_disk_slow: {
-    meaning:
-      "Redis holds writes back in memory because its disk is slow, so it may lose what it confirms.",
-  },
-  redis_no_replica: {
-    meaning: "No replica of Redis has the event in time, and queue.replicas requires one.",
-  },
-  migration_needed: { meaning: "The database's schema is older than this build." },
-  migration_changed: {
-    meaning:
-      "The text of an applied migration has changed. If the database was made before 0.1.0: start with an empty database or another MILLRACE_DATA_DIR.",
-  },
-  migration_unknown: {
-    meaning: "The database has a migration among this build's own that this build does not know.",
-  },
-  archive_failed: {
-    meaning: "A day's bodies cannot be archived. They are kept until they can.",
-  },
-  session_needed: {
-    meaning:
-      "A pooler shares the connections to Postgres, and something needs one of its own. Set DATABASE_SESSION_URL.",
-  },
-  too_many_connections: { meaning: "The connection pools together could exceed max_connections." },
-  already_running: { meaning: "Another `millrace start` runs in this folder." },
-  endless_chain: {
-    meaning:
-      "In a test environment, handlers emit or wait without end: 1,000 attempts were made, and more are due.",
-  },
-  postgres_not_started: { meaning: "The embedded Postgres could not be started." },
+  invalid_config: {},
+  config_not_found: {},
+  file_exists: {},
+  handlers_not_loaded: {},
+  example_secret: {},
+  missing_secret: {},
+  port_in_use: {},
+  database_unreachable: {},
+  redis_unreachable: {},
+  ingress_unreachable: {},
+  queue_key_missing: {},
+  queue_in_use: {},
+  queue_unclaimed: {},
+  ledger_moved: {},
+  redis_evicts: {},
+  redis_volatile: {},
+  redis_not_writing: {},
+  postgres_too_old: {},
+  unsupported_isolation: {},
+  missing_rights: {},
+  redis_topology: {},
+  redis_disk_slow: {},
+  redis_no_replica: {},
+  migration_needed: {},
+  migration_changed: {},
+  migration_unknown: {},
+  archive_failed: {},
+  session_needed: {},
+  too_many_connections: {},
+  already_running: {},
+  endless_chain: {},
+  postgres_not_started: {},
   unauthorized: { status: 401, meaning: "A user and password, or a token, is required." },
   forbidden: { status: 403, meaning: "This is not allowed." },
   too_many_failures: {
@@ -253,7 +166,7 @@ export const ERROR_CODES = {
   run_not_found: { status: 404, meaning: "No bulk run with this id is known." },
   run_ended: { status: 409, meaning: "The bulk run has ended, so it cannot be changed." },
   superseded: { status: 409, meaning: "The event has a later generation." },
-} as const satisfies Record<string, { status?: number; meaning: string }>;
+} as const satisfies Record<string, { status?: number; meaning?: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
@@ -277,4 +190,9 @@ export const SERVER_AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 export function statusOf(code: ErrorCode): number {
   const entry = ERROR_CODES[code];
   return "status" in entry ? entry.status : 500;
+}
+
+export function meaningOf(code: ErrorCode): string {
+  const entry = ERROR_CODES[code];
+  return "meaning" in entry ? entry.meaning : code;
 }

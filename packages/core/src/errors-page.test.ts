@@ -18,7 +18,8 @@ test.each(Object.entries(ERROR_CODES))(
       .split(/\n\n|\n(?=- )/)
       .map((part) => part.replaceAll(/\s+/g, " "));
     const status = "status" in error ? `HTTP ${error.status}. ` : "";
-    expect(cause?.trim()).toBe(status + error.meaning);
+    if ("meaning" in error) expect(cause?.trim()).toBe(status + error.meaning);
+    else expect(cause).toMatch(/^ ?\S.{10,}\.$/);
     expect(list[0]).toMatch(/^- \*\*Example:\*\* ./);
     expect(list[1]).toMatch(/^- \*\*Fix:\*\* ./);
   },
