@@ -35,12 +35,6 @@ onOneBackend("millrace pause and resume", (prepare) => {
     expect(await paused()).toEqual([]);
   });
 
-  test("a dry run names them, and changes nothing", async () => {
-    const { stdout } = await run("pause", "--all", "--dry-run");
-    expect(stdout).toBe("would pause acme\nwould pause patient\n");
-    expect(await paused()).toEqual([]);
-  });
-
   test.each([
     [["stranger"], "unknown_source"],
     [["acme", "stranger"], "unknown_source"],

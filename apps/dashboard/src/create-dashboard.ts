@@ -113,10 +113,8 @@ interface AppDeps extends DashboardDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Probers have no credentials, so `/healthz` and `/readyz` stand outside the guards. Where other
- * machines reach the dashboard, `/readyz` gives no reasons, and `/metrics` is for programs.
- */
+// Probers have no credentials, so `/healthz` and `/readyz` stand outside the guards. Where other
+// machines reach the dashboard, `/readyz` gives no reasons, and `/metrics` is for programs.
 function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
   const app = express();
   app.disable("x-powered-by");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatJson, hexDump, textOf } from "./format-body.ts";
+import { formatJson, textOf } from "./format-body.ts";
 
 function linesOf(text: string) {
   const lines = formatJson(text);
@@ -42,16 +42,4 @@ test("JSON that is nested too deep for a page is not set out, however deep", () 
   expect(linesOf(nested(200))).toHaveLength(399);
   expect(formatJson(nested(202))).toBe("too_deep");
   expect(formatJson(nested(500_000))).toBe("too_deep");
-});
-
-test("bytes are told by offset, hexadecimal and what is ASCII", () => {
-  const bytes = Buffer.from([0, 255, ...Buffer.from("Millrace, bytes"), 10]);
-  expect(hexDump(bytes)).toEqual([
-    "000000  00 ff 4d 69 6c 6c 72 61 63 65 2c 20 62 79 74 65  ..Millrace, byte",
-    `000010  73 0a ${" ".repeat(42)} s.`,
-  ]);
-});
-
-test("a long body is cut", () => {
-  expect(hexDump(Buffer.alloc(10_000))).toHaveLength(256);
 });

@@ -78,20 +78,3 @@ export function shownText(bytes: Uint8Array, isWhole: boolean): string | undefin
     return undefined;
   }
 }
-
-export const DUMP_BYTES_MAX = 4_096;
-
-/** The first bytes of a binary body, by offset, in hexadecimal and ASCII. */
-export function hexDump(bytes: Uint8Array): string[] {
-  const lines: string[] = [];
-  const end = Math.min(bytes.length, DUMP_BYTES_MAX);
-  for (let at = 0; at < end; at += 16) {
-    const row = [...bytes.subarray(at, Math.min(at + 16, end))];
-    const codes = row.map((byte) => byte.toString(16).padStart(2, "0"));
-    const text = row.map((byte) => (byte < 0x20 || byte > 0x7e ? "." : String.fromCharCode(byte)));
-    lines.push(
-      `${at.toString(16).padStart(6, "0")}  ${codes.join(" ").padEnd(47)}  ${text.join("")}`,
-    );
-  }
-  return lines;
-}

@@ -1,9 +1,7 @@
 // The API of the dashboard as zod schemas: each shape on the wire stands here once.
-//
 // `OPERATIONS` names every call (`get /events`): who may make it, its query and body, its answer,
 // its errors. The OpenAPI document, the dashboard's handlers, the page's calls, the ledger's rows,
 // and the command's `--json` derive from it.
-//
 // To add a column to an event: a migration, and `eventRow` in `events.ts`, which the ledger's reads
 // take their columns from. If one is missing, a test says so. No I/O.
 export { OUTCOMES } from "@millrace/core";

@@ -2,9 +2,8 @@
  * Connect: `openIngress`, `openWorker`, `openDashboard`, and `openCommand` open a role's stores:
  * the ledger on Postgres and the queues on Redis, or on Postgres where there is no `REDIS_URL`.
  * A store is unopened → open → closed. It opens when its server has passed a check: Postgres'
- * version, rights and schema (check-database.ts), for a worker its connections
- * (connection-budget.ts); for ingress and worker Redis keeps its data. `millrace doctor` reports
- * by the same functions.
+ * version, rights, schema (check-database.ts) and connections (connection-budget.ts); Redis keeps
+ * its data. `millrace doctor` reports by the same functions.
  * - Ingress and worker try again while a server is away; a dashboard and a command fail. An error
  * that waiting does not solve rejects `opened` in every role.
  * - An ingress has one store or two, which take events once they are open (ingress-stores.ts).

@@ -1,7 +1,4 @@
-/**
- * A code never changes its meaning. `status` is the HTTP status of a code on the wire. The meaning of
- * a code that no answer has stands on the page alone: docs/errors.md.
- */
+/** A code never changes its meaning; docs/errors.md has that of a code that no answer has. */
 export const ERROR_CODES = {
   // Answers of the ingress to a sender.
   unknown_source: {

@@ -2,13 +2,11 @@
  * The words that all packages share: events and jobs, errors, settings. No I/O, no state.
  * An event is `IncomingEvent` at the ingress, an `Envelope` in its job, `EnvelopedEvent` in a
  * worker and `WebhookEvent` in a handler (event.ts, envelope.ts, handler.ts). Its key is source,
- * event id and generation: `keyOf`. In the ledger it is pending, then completed or failed.
+ * event id and generation: `keyOf`.
  * - Trust: an envelope's MAC covers the identity and the hashes of body and headers (envelope.ts,
  *   queue-keys.ts). SHA-256 identifies bodies and signed messages (event.ts).
  * - Errors: one class, and one registry of codes (error-codes.ts), which chooses the HTTP status.
- * - Settings: zod checks a config and the environment (config-schema.ts, environment.ts);
- *   settings.ts has the sentences that an editor shows.
- * - Tools for deadlines, batches and circuit breakers. Their owners are named by their packages.
+ * - Settings: zod checks config and environment; settings.ts has the sentences of an editor.
  */
 export * from "./alerts.ts";
 export * from "./claim.ts";

@@ -1,18 +1,13 @@
 /**
- * The ledger: the Postgres tables that hold every event, its body, its failed attempts and its
- * status.
+ * The ledger: the Postgres tables that hold every event, its body, failed attempts and status.
  * States: pending → completed or failed; failed → pending by a retry. Triggers refuse all else.
- * Data: `intake.accept` or `claims.record` inserts an event and its body; `claims.attempt` locks
- * the row, runs the handler and completes the event in one transaction; `claims.fail` records why
- * an attempt failed; `claims.attemptFirst` and `claims.attemptGroup` run the handlers of new
- * events, then insert these as completed; `claims.readBegun` and `recordStep` serve handlers that
- * call other systems; `retries` make an event pending again; retention drops bodies and deletes
- * old events.
+ * Data: `intake.accept` or `claims.record` inserts an event; `claims.attempt` locks its row, runs
+ * the handler and completes it in one transaction; `attemptFirst` and `attemptGroup` run handlers
+ * of new events, then insert these as completed; `claims.fail` records why an attempt failed.
  * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
- * Deadlines: Postgres' timeouts, and one deadline for each transaction, after which its connection
- * is destroyed (ledger-context.ts, transaction.ts). A handler's time is the caller's to limit.
- * One process leads by a lease (leader.ts). Nothing is retried here: an error worth a retry is
- * `database_unavailable`, which every function can throw; `@throws` names the others.
+ * Deadlines: Postgres' timeouts, and one of each transaction (ledger-context.ts, transaction.ts). A
+ * handler's time is the caller's to limit. One process leads by a lease (leader.ts).
+ * Nothing is retried here: an error worth a retry is `database_unavailable`.
  */
 export type { Actor, AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";

@@ -1,12 +1,11 @@
 /**
  * The actions of people, programs, and the reconciler on events, over the ledger and the queues.
  * Only the reconciler and the bulk runner run by themselves.
- * - Retry and replay (retry.ts) make the event pending in the ledger, and then give it its job
- *   (requeue.ts). Giving up (give-up.ts) fails it in the ledger, and then removes its job. The
- *   reconciler completes an action that is cut off in between.
+ * - Retry and replay (retry.ts) make the event pending in the ledger, then give it a job
+ *   (requeue.ts). Giving up (give-up.ts) fails it, then removes its job.
  * - A bulk run does so for a filter: bulk-runs.ts starts it, bulk-runner.ts works it off.
  * - The reconciler: a pass (pass.ts) walks events and ended jobs (walk.ts), compares (compare.ts),
- *   and repairs by a table of disagreements (repair.ts). It owns the retry of a lost job.
+ *   and repairs (repair.ts): lost jobs, and actions that were cut off in between.
  * - The retention moves, archives, and drops the bodies of a day, then old keys.
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.

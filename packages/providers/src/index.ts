@@ -1,10 +1,8 @@
 /**
  * Providers: how each kind of sender signs, names and types its deliveries.
- *
  * A provider is a table of facts (`senders/`) on two things: a signature scheme
  * (`signature/`), which verifies the raw bytes in constant time against each live secret, and
  * `identify` (`identity/`), which finds event id and type where the provider documents them.
- *
  * Data flows one way: delivery → `Verifier.verify` → `identify` → events, or a handshake's answer.
  * Pure functions but for a user's own `verify`: no I/O, no clock, no state. The caller passes the
  * time that a signed timestamp is compared with. To sign is for tests and `millrace send` only.

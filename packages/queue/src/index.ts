@@ -1,18 +1,13 @@
 /**
  * The queues: BullMQ, on Redis or on Postgres. One queue a source, one job an event and generation.
  * A job carries an envelope. It goes waiting → active → completed or failed, or delayed → waiting
- * to run again: create-queues.ts adds it; BullMQ passes it to process-job.ts, which checks it,
- * calls `run` (the processor) and returns its JobResult in BullMQ's terms. BullMQ never ends a job
- * by a count of its own.
+ * to run again: create-queues.ts adds it; process-job.ts checks it, calls `run` (the processor) and
+ * returns its JobResult in BullMQ's terms. BullMQ never ends a job by a count of its own.
  * - Dedup: the job id (jobs.ts), a hint: a queue forgets. The ledger's primary key is the fence.
- * - Deadlines: `enqueue` has `enqueueTimeoutMs` (create-queues.ts); `ping` one second. Any other
- * command has 200 ms more on Redis (redis-clients.ts), 30 seconds on Postgres (postgres-pool.ts).
- * - Circuit breaker: one for each server (create-queues.ts). An enqueue without an answer trips
- * it, and an answered ping ends that. An ingress trips it too.
+ * - Deadlines: `enqueueTimeoutMs` and one second for `ping` (create-queues.ts); of any other command
+ *   redis-clients.ts and postgres-pool.ts. A worker with many errors pauses (workers.ts).
+ * - Circuit breaker: one for each server (create-queues.ts); an answered ping closes it.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
- * - Setups of Redis (one server, Sentinels): redis-address.ts; its disk and replicas:
- * redis-durability.ts.
- * - Back-off: a worker whose errors come too fast pauses for a second (workers.ts).
  */
 export { checkRedis, readAppendfsync, readRedisFacts, redisFaults } from "./check-redis.ts";
 export { isDiskSlow } from "./redis-durability.ts";

@@ -31,9 +31,7 @@ const STATUSES = [...EVENT_STATUSES, ...OUTCOMES.filter((outcome) => outcome !==
 
 interface Options extends EventFilterOptions {
   readonly status?: (typeof STATUSES)[number];
-  readonly id?: string;
   readonly limit: number;
-  readonly oldestFirst?: true;
   readonly json?: true;
   readonly follow?: true;
   /** A file to write the body of the event to; true for standard output. */
@@ -64,11 +62,9 @@ export function addCommands(program: Command, context: CliContext): void {
     .addOption(outcomeOption)
     .addOption(EVENT_FILTER.error)
     .addOption(EVENT_FILTER.q)
-    .option("--id <id>", "one event, to show it in full (with --source)")
     .addOption(EVENT_FILTER.since)
     .addOption(EVENT_FILTER.until)
     .option("--limit <n>", "maximum number of rows", wholeNumber({ min: 1, max: 1_000_000 }), 50)
-    .option("--oldest-first", "the oldest events instead of the newest")
     .option("--json", "print JSON lines instead of a table")
     .option(
       "--body [file]",
@@ -76,8 +72,8 @@ export function addCommands(program: Command, context: CliContext): void {
     )
     .option("-f, --follow", "keep printing events that arrive, complete, or fail, until Ctrl-C")
     .addHelpText("after", HELP)
-    .action(async (source: string | undefined, id: string | undefined, flags: Options) => {
-      const { oldestFirst, status, limit, json, follow, body, id: flagId, ...options } = flags;
+    .action(async (source: string | undefined, eventId: string | undefined, flags: Options) => {
+      const { status, limit, json, follow, body, ...options } = flags;
       const outcome = OUTCOMES.find((one) => one === status);
       if (outcome !== undefined && options.outcome !== undefined) {
         command.error(`error: give --status ${outcome} or --outcome ${options.outcome}`);
@@ -85,10 +81,6 @@ export function addCommands(program: Command, context: CliContext): void {
       if (follow === true && options.until !== undefined && options.until <= new Date()) {
         command.error("error: --follow shows what comes, and --until is in the past");
       }
-      if (oldestFirst === true && follow === true) {
-        command.error("error: --follow shows what comes: remove --oldest-first");
-      }
-      const eventId = id ?? flagId;
       if (body !== undefined && eventId === undefined) {
         command.error("error: --body needs one event: a source and an id");
       }
@@ -100,10 +92,10 @@ export function addCommands(program: Command, context: CliContext): void {
         source: source ?? options.source,
       };
       const how = { limit, json: json === true };
-      if (eventId !== undefined) {
-        await show(context, filter.source, eventId, { json: how.json, body });
+      if (source !== undefined && eventId !== undefined) {
+        await show(context, { source, eventId }, { json: how.json, body });
       } else if (follow === true) await followAll(context, filter, how);
-      else await list(context, { ...filter, order: oldestFirst === true ? "asc" : undefined }, how);
+      else await list(context, filter, how);
     });
 }
 
@@ -156,8 +148,7 @@ async function list(
     if (config !== undefined) requireSource(config, filter.source, "list events of");
   }
   if (json) return;
-  const { order: _which, ...narrowed } = filter;
-  const isFiltered = Object.values(narrowed).some((value) => value !== undefined);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const none = isFiltered ? "No event matches." : "No events yet. `millrace send` makes some.";
   const text = rows.length === 0 ? none : formatList(rows, new Date(), context.stdout);
   context.stdout.write(`${waiting}${waiting !== "" && rows.length === 0 ? "" : `${text}\n`}`);
@@ -192,14 +183,10 @@ async function findConfig(context: CliContext): Promise<Config | undefined> {
 
 async function show(
   context: CliContext,
-  source: string | undefined,
-  eventId: string,
+  lookup: EventLookup,
   { json, body }: Pick<Options, "body"> & { readonly json: boolean },
 ): Promise<void> {
-  if (source === undefined) {
-    throw new MillraceError("invalid_request", "Cannot show an event: --id needs --source");
-  }
-  const lookup = { source, eventId };
+  const { source, eventId } = lookup;
   if (body !== undefined) {
     const written = await ask(context, (deps) => writeBody(context, deps, lookup, body));
     if (written === undefined) throw notFound(lookup);

@@ -14,7 +14,7 @@ new deliveries are still accepted and stored.
 Examples:
   $ millrace pause stripe --reason "the bank is down"
   $ millrace pause shop-eu shop-us
-  $ millrace pause --provider shopify --dry-run`,
+  $ millrace pause --provider shopify`,
   resume: `
 Examples:
   $ millrace resume stripe
@@ -34,7 +34,6 @@ export function addCommands(program: Command, context: CliContext): void {
       .option("--provider <name>", "all sources of this provider, such as stripe")
       .option("--all", "all sources")
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
-      .option("--dry-run", "list the sources without changing anything")
       .addHelpText("after", PAUSE_HELP[verb])
       .action(async (names: string[], options: PauseOptions) => {
         await runPause(context, verb, names, options);
@@ -46,7 +45,6 @@ interface PauseOptions {
   readonly provider?: string;
   readonly all?: true;
   readonly reason?: string;
-  readonly dryRun?: true;
 }
 
 async function runPause(
@@ -57,10 +55,6 @@ async function runPause(
 ): Promise<void> {
   const { config } = await loadConfig(readSettings(context).configPath);
   const sources = chooseSources(config, names, options);
-  if (options.dryRun === true) {
-    for (const source of sources) context.stdout.write(`would ${verb} ${source}\n`);
-    return;
-  }
   await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
       await operator.setPaused(source, verb === "pause");

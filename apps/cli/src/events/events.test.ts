@@ -95,12 +95,12 @@ test.each<[string, Partial<EventRecord>, RegExp]>([
   [
     "cut, with the way to all of it",
     { body: Buffer.from("1 €").subarray(0, 4), bodyBytes: 20_000_000 },
-    /payload\n {2}1 \n {2}\n {2}The first 4 of 20000000 bytes\. .*events shop evt_1 --body <file>$/,
+    /payload\n {2}1 \n {2}The first 4 bytes\. All 20000000 bytes: .*events shop evt_1 --body <file>$/,
   ],
   [
     "bytes, and not mojibake",
     { body: Uint8Array.of(0, 255, 77), bodyBytes: 3 },
-    /payload\n {2}000000 {2}00 ff 4d {41}\.\.M$/,
+    /payload\n {2}Not text\. All 3 bytes: .*events shop evt_1 --body <file>$/,
   ],
 ])("a body is shown as it is: %s", (_what, over, shown) => {
   expect(formatDetail(record(over), new Date())).toMatch(shown);

@@ -1,11 +1,5 @@
 import type { Attempt, EventRow, QueuedPage } from "@millrace/api-contract";
-import {
-  DUMP_BYTES_MAX,
-  formatJson,
-  hexDump,
-  shownText,
-  textOf,
-} from "@millrace/api-contract/format-body";
+import { formatJson, shownText, textOf } from "@millrace/api-contract/format-body";
 import {
   orderTimeline,
   type FoldedAttempts,
@@ -221,11 +215,11 @@ function payloadText({ event, payload, body, bodyBytes = 0 }: EventRecord): stri
   const pretty = payload === null ? "not_json" : formatJson(payload.text);
   const text =
     typeof pretty === "string" ? shownText(body, isWhole) : pretty.map(textOf).join("\n");
-  const lines = text === undefined ? hexDump(body) : text.split("\n").map(printable);
-  const shown = text === undefined ? Math.min(bodyBytes, DUMP_BYTES_MAX) : body.byteLength;
-  if (shown < bodyBytes) {
+  const lines = text?.split("\n").map(printable) ?? [];
+  if (text === undefined || !isWhole) {
+    const shown = text === undefined ? "Not text." : `The first ${body.byteLength} bytes.`;
     const all = `millrace events ${event.source} ${printable(event.event_id)} --body <file>`;
-    lines.push("", `The first ${shown} of ${bodyBytes} bytes. All of them: ${all}`);
+    lines.push(`${shown} All ${bodyBytes} bytes: ${all}`);
   }
   return lines.map((line) => `  ${line}`).join("\n");
 }

@@ -226,10 +226,8 @@ export function createOpenRoutes(authenticator: Authenticator): Router {
   return router;
 }
 
-/**
- * Sends a file to save: no browser shows what a sender sent as a page. An error cuts the
- * connection, so that a part is not taken for the whole.
- */
+// Sends a file to save: no browser shows what a sender sent as a page. An error cuts the
+// connection, so that a part is not taken for the whole.
 async function sendBody(
   { request, response }: { readonly request: Request; readonly response: Response },
   { length, parts }: OpenBody,

@@ -111,10 +111,8 @@ function refusal(
   return { status, body: { error: { ...errorBody(code, message).error, key }, message } };
 }
 
-/**
- * bull-board's own option hides the allowed buttons too, and no element names its action, so the
- * buttons are found by position, which a test compares with the shipped code.
- */
+// bull-board's own option hides the allowed buttons too, and no element names its action, so the
+// buttons are found by position, which a test compares with the shipped code.
 const HIDDEN_BUTTONS = [
   // A job: duplicate, edit, clean, and the button that moves a delayed job.
   ".jobActions-XfoQK8 > li:nth-last-child(-n + 3)",

@@ -1,5 +1,5 @@
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
+import { queryRows } from "../connection/rows.ts";
 
 /** No statement shows them: policies that read settings, functions that set some until the end. */
 const HAZARDS = `
@@ -19,10 +19,6 @@ ORDER BY hazard
 LIMIT 5`;
 
 export async function groupHazards(ledger: LedgerContext): Promise<readonly string[]> {
-  const { rows } = await runStatement<{ hazard: string }>(
-    ledger.pool,
-    { text: HAZARDS },
-    ledger.reads,
-  );
+  const rows = await queryRows<{ hazard: string }>(ledger, HAZARDS);
   return rows.map(({ hazard }) => hazard);
 }

@@ -7,11 +7,9 @@ import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 
 const NO_CONTENT = { status: 204, type: "application/json" };
 
-/**
- * Interactions by Discord's number: their documented names, and the answer that leaves the rest to
- * a handler, which has fifteen minutes to edit it. An autocompletion cannot wait, and gets no
- * choices.
- */
+// Interactions by Discord's number: their documented names, and the answer that leaves the rest to
+// a handler, which has fifteen minutes to edit it. An autocompletion cannot wait, and gets no
+// choices.
 const INTERACTIONS: Readonly<Record<string, { readonly name: string; readonly body: object }>> = {
   2: { name: "APPLICATION_COMMAND", body: { type: 5 } },
   3: { name: "MESSAGE_COMPONENT", body: { type: 6 } },

@@ -56,22 +56,18 @@ function kindOfMessaging(reader: DeliveryReader): Found {
   return "missing";
 }
 
-/**
- * The most that Meta documents in one delivery. Each update gets a copy of what stands round it, so
- * more of them, or more round it, could make a body thousands of times as large.
- */
+// The most that Meta documents in one delivery. Each update gets a copy of what stands round it, so
+// more of them, or more round it, could make a body thousands of times as large.
 const UPDATES_MAX = 1_000;
 const ENVELOPE_BYTES_MAX = 4_096;
 
 /** The lists of an entry whose items are updates. */
 const LISTS = new Set(["changes", "messaging", "standby"]);
 
-/**
- * The updates of a delivery of Meta's, each in the envelope that it came in with nothing else in
- * it: `{"object":...,"entry":[{"id":...,"time":...,"changes":[<update>]}]}`. Values keep the bytes
- * that came. An entry without updates in a list, and a body of another shape or of another size, is
- * one.
- */
+// The updates of a delivery of Meta's, each in the envelope that it came in with nothing else in
+// it: `{"object":...,"entry":[{"id":...,"time":...,"changes":[<update>]}]}`. Values keep the bytes
+// that came. An entry without updates in a list, and a body of another shape or of another size, is
+// one.
 function metaUpdates(delivery: Delivery): readonly Uint8Array[] | Refusal {
   const body = readDelivery(delivery).jsonBytes([]);
   if (typeof body === "string") {

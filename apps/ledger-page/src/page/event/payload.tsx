@@ -12,7 +12,6 @@ import { curlCommand, sendCommand } from "./copy-as.ts";
 import { joinParts, linesOf } from "./body-text.ts";
 import {
   formatJson,
-  hexDump,
   shownText,
   textOf,
   type JsonLine,
@@ -50,9 +49,9 @@ function Body({ event }: { event: EventDetail }) {
   );
   const formatted = typeof json === "object" && !exact ? json : undefined;
   const lines = useMemo(() => {
-    if (text === undefined) return hexDump(bytes);
+    if (text === undefined) return ["Not text. Download it to see its bytes."];
     return formatted?.map(textOf) ?? linesOf(text, isSmall);
-  }, [bytes, text, formatted, isSmall]);
+  }, [text, formatted, isSmall]);
   const kind =
     text === undefined
       ? "not text"
