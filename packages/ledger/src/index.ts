@@ -5,8 +5,7 @@
  * the handler and completes it in one transaction; `attemptFirst` and `attemptGroup` run handlers
  * of new events, then insert these as completed; `claims.fail` records why an attempt failed.
  * Deduplication: the primary key (source, event_id, generation), here and nowhere else.
- * Deadlines: Postgres' timeouts, and one of each transaction (ledger-context.ts, transaction.ts). A
- * handler's time is the caller's to limit. One process leads by a lease (leader.ts).
+ * Deadlines: Postgres' timeouts, and one of each transaction (ledger-context.ts, transaction.ts).
  * Nothing is retried here: an error worth a retry is `database_unavailable`.
  */
 export type { Actor, AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";

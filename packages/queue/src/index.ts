@@ -4,9 +4,8 @@
  * to run again: create-queues.ts adds it; process-job.ts checks it, calls `run` (the processor) and
  * returns its JobResult in BullMQ's terms. BullMQ never ends a job by a count of its own.
  * - Dedup: the job id (jobs.ts), a hint: a queue forgets. The ledger's primary key is the fence.
- * - Deadlines: `enqueueTimeoutMs` and one second for `ping` (create-queues.ts); of any other command
- *   redis-clients.ts and postgres-pool.ts. A worker with many errors pauses (workers.ts).
- * - Circuit breaker: one for each server (create-queues.ts); an answered ping closes it.
+ * - Deadlines: `enqueueTimeoutMs`, one second for `ping` (create-queues.ts), and those of other
+ *   commands (redis-clients.ts, postgres-pool.ts). One circuit breaker for each server.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
  */
 export { checkRedis, readAppendfsync, readRedisFacts, redisFaults } from "./check-redis.ts";
