@@ -1,5 +1,4 @@
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { LongestFirst } from "./test/support/longest-first.ts";
 
 // `.ci/run` runs them after `npm test`: the proofs that nothing is lost, doubled or let in.
 const PROOFS = [
@@ -119,7 +118,6 @@ function project(
 export default defineConfig({
   test: {
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
     projects: [
       project("unit", { include: ["{packages,apps,infra}/**/*.test.ts"] }),
       project("integration", {

@@ -109,16 +109,3 @@ const onPostgres = (contender) => ({
 export const usualOnPostgres = onPostgres(usual);
 export const millraceOnPostgres = onPostgres(millrace);
 export const millraceOnPostgresGroupsOff = onPostgres(millraceGroupsOff);
-
-export const ceilingIngress = {
-  name: "ceiling: node:http, no queue",
-  ingress: launch("ceiling-ingress.mjs"),
-};
-
-export const ceilingWorker = {
-  name: "ceiling: BullMQ, a handler that does nothing",
-  worker: launch("no-op-worker.mjs"),
-  fill: fill("fillUsual"),
-  done: async ({ redis }, events) =>
-    events - (await redis.llen("bull:usual:wait")) - (await redis.llen("bull:usual:active")),
-};

@@ -16,7 +16,7 @@ const list = (entries) => entries.map(([name, text]) => `  ${name.padEnd(20)} ${
 
 const HELP = `Usage: npm run bench -- [part ...] [options]
 
-Measures Millrace next to the usual hand-written code, to other queues, and to ceilings, in turn, on a Redis
+Measures Millrace next to the usual hand-written code, and to other queues, in turn, on a Redis
 and a Postgres of its own. Every event must have its effect, and have it once, or the round does not count.
 
 Parts (default: ingress and worker)

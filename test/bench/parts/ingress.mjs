@@ -1,5 +1,4 @@
 import {
-  ceilingIngress,
   graphile,
   insertOnly,
   millrace,
@@ -13,10 +12,7 @@ import { inTurn } from "../rounds.mjs";
 
 export const ingress = {
   help: "deliveries that an ingress acknowledges",
-  contenders: [
-    ...[usual, millrace, millraceLedger, insertOnly],
-    ...[pgBoss, graphile, ceilingIngress],
-  ],
+  contenders: [...[usual, millrace, millraceLedger, insertOnly], ...[pgBoss, graphile]],
   run: async (servers, contenders, { rounds, seconds }) => ({
     ingress: {
       title: `Ingress: 64 connections for ${seconds} s, no worker`,

@@ -1,5 +1,4 @@
 import {
-  ceilingWorker,
   graphile,
   millrace,
   millraceAlone,
@@ -23,16 +22,7 @@ const EVERY_SHAPE = Object.keys(SHAPES).filter((shape) => !["set", "unsigned"].i
 
 export const worker = {
   help: "events that a worker drains",
-  contenders: [
-    usual,
-    usualPrepared,
-    usualWithRows,
-    millrace,
-    millraceAlone,
-    pgBoss,
-    graphile,
-    ceilingWorker,
-  ],
+  contenders: [usual, usualPrepared, usualWithRows, millrace, millraceAlone, pgBoss, graphile],
   run: async (servers, contenders, options) => {
     const { concurrency, shape: chosen } = options;
     const results = {};
