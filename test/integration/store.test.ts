@@ -67,7 +67,9 @@ onOneBackend("the example store", (prepare) => {
         where (b.day, b.id) = (e.body_day, e.body_id) and event_id = 'evt_body_1'`,
     );
     const { stdout } = await run("events", "hookmesh", "evt_body_1");
-    expect(stdout).toMatch(/payload\n {2}Not text\. All 4 bytes: millrace events \S+ \S+ --body <file>\n$/);
+    expect(stdout).toMatch(
+      /payload\n {2}Not text\. All 4 bytes: millrace events \S+ \S+ --body <file>\n$/,
+    );
     const unknown = await run("events", "hookmesh", "evt_none_1", "--body");
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("event_not_found")]);
   });
