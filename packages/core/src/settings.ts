@@ -198,11 +198,13 @@ export interface SourceOptions<Of extends Sent = string> {
    * least 1,000. Default: no limit.
    */
   queueAgeMsMax?: number | undefined;
-  /**
-   * `failedShareMax`: the share of failed events above which the source counts as failing, 0 to 1.
-   * Default: three times its usual share, and at least 0.02.
-   */
-  health?: { failedShareMax?: number | undefined } | undefined;
+  /** When the source counts as failing. */
+  health?:
+    | {
+        /** Share of failed events. Default: three times the usual one, and at least 0.02. */
+        failedShareMax?: number | undefined;
+      }
+    | undefined;
 }
 
 /** Delays between attempts: a random value between 0 and `firstMs * factor^n`, at most `maxMs`. */
