@@ -8,13 +8,13 @@ const STEPS_MS = [
 ];
 const TICKS_MAX = 7;
 
-/** Round times of this browser's zone, at most seven. */
+/** Round times of this browser's zone, at most seven, and none at the very end. */
 export function ticksOf(fromMs: number, untilMs: number): readonly number[] {
   const span = untilMs - fromMs;
   const step = STEPS_MS.find((ms) => span / ms <= TICKS_MAX) ?? 7 * DAY_MS;
   const offset = new Date(untilMs).getTimezoneOffset() * MINUTE_MS;
   const first = Math.ceil((fromMs - offset) / step) * step + offset;
-  const count = Math.max(0, Math.floor((untilMs - first) / step) + 1);
+  const count = Math.max(0, Math.ceil((untilMs - first) / step));
   return Array.from({ length: count }, (_, index) => first + index * step);
 }
 
