@@ -31,16 +31,14 @@ const EXAMPLES_MAX = 5;
 
 /** Completed events are counted apart: a large ledger has many, so their number may be older. */
 export function createOverviews(deps: Deps, options: CompareOptions) {
-  const { ledger, queues } = deps;
+  const { ledger, queues, sources = {} } = deps;
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
     countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
     countCompleted: cached(ofEach(1_000), () => ledger.reads.countCompleted()),
     findRefusals: cached(ofEach(1_000), () => ledger.reads.findRefusals(REFUSED_MINUTES)),
   };
-  const failing = cached(ofEach(1_000), () =>
-    findFailingSources({ ledger, sources: deps.sources ?? {} }),
-  );
+  const failing = cached(ofEach(1_000), () => findFailingSources({ ledger, sources }));
   const activity = cached(ofEach(5_000), async (key): Promise<Activity> => {
     const { range, ...of } = JSON.parse(key) as ActivityQuery;
     const { seconds, count } = ACTIVITY_RANGES[range];

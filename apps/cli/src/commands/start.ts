@@ -172,11 +172,13 @@ async function startRoles(
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
   if (start.watch === true) {
-    const watched = watchProject(dirname(loaded.path), dataDir, (path) => {
+    const onChange = (path: string) => {
       const isConfig = path === loaded.path;
       say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${path} changed`);
       supervisor.restart((name) => isConfig || name.startsWith("worker-"));
-    });
+    };
+    const onError = (error: unknown) => say("warn", `Cannot watch all files: ${reasonOf(error)}`);
+    const watched = watchProject(dirname(loaded.path), dataDir, { onChange, onError });
     closers.push(() => watched.close());
   }
 

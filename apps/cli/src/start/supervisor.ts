@@ -85,7 +85,7 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
   const life: LifeHooks = {
     onLaunched: (launched) => {
       child = launched;
-      if (stopping.signal.aborted) child.kill("SIGTERM");
+      if (stopping.signal.aborted || restarting.signal.aborted) child.kill("SIGTERM");
     },
     onListening: (port, pid) => {
       listening.resolve();

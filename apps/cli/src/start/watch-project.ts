@@ -8,7 +8,7 @@ const CODE = /\.([cm]?[jt]sx?|json)$/;
 export function watchProject(
   folder: string,
   dataDir: string,
-  onChange: (path: string) => void,
+  { onChange, onError }: { onChange: (path: string) => void; onError: (error: unknown) => void },
 ): FSWatcher {
   let settling: NodeJS.Timeout | undefined;
   const isIgnored = (path: string, stats?: { isFile(): boolean }): boolean => {
@@ -17,7 +17,8 @@ export function watchProject(
     if (name === "node_modules" || name.startsWith(".") || path === dataDir) return true;
     return stats?.isFile() === true && !CODE.test(name);
   };
-  return watch(folder, { ignored: isIgnored, ignoreInitial: true }).on("all", (_, path) => {
+  const watcher = watch(folder, { ignored: isIgnored, ignoreInitial: true }).on("error", onError);
+  return watcher.on("all", (_, path) => {
     clearTimeout(settling);
     settling = setTimeout(onChange, SETTLED_MS, path);
   });

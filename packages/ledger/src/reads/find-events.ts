@@ -23,8 +23,7 @@ const LIMIT_MAX = 500;
 /** Events that one page of a filter without an index reads: some 50 milliseconds. */
 const SCANNED_MAX = 50_000;
 
-// A page with a `next` may have no event: those behind it were not searched yet.
-/** @throws `invalid_request` for an invalid limit or cursor */
+/** A page with a `next` may have no event. @throws `invalid_request` for limit or cursor */
 export async function findEvents(
   ledger: LedgerContext,
   filter: EventFilter,

@@ -2,7 +2,6 @@ import type { ErrorGroup } from "@millrace/api-contract";
 import { useState } from "react";
 import { request } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import type { ListFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import type { MenuItem } from "../parts/row-menu.tsx";
 import { BulkDialog } from "../runs/bulk-dialog.tsx";
@@ -29,19 +28,10 @@ export function useErrorActs(error: ErrorGroup, source?: string) {
     items: mayWrite ? items : [],
     dialog:
       act === undefined ? null : act === "retry" ? (
-        <BulkDialog verb="retry" filter={filterOf(error, source)} onClose={close} />
+        <BulkDialog verb="retry" filter={{ error: error.fingerprint, source }} onClose={close} />
       ) : (
         <StateDialog error={error} state={act} onClose={close} />
       ),
-  };
-}
-
-/** The events of one source, or of all. */
-export function filterOf(error: ErrorGroup, source?: string, status?: string): ListFilter {
-  return {
-    error: error.fingerprint,
-    ...(source !== undefined && { source }),
-    ...(status !== undefined && { status }),
   };
 }
 

@@ -15,7 +15,7 @@ import { CopyButton } from "../parts/notice.tsx";
 import { useTitle } from "../parts/page-head.tsx";
 import { Age } from "../parts/time.tsx";
 import { runResult } from "@millrace/api-contract/run-text";
-import { filterOf, useErrorActs } from "./error-actions.tsx";
+import { useErrorActs } from "./error-actions.tsx";
 
 export function ErrorPage() {
   const { fingerprint = "" } = useParams();
@@ -93,7 +93,7 @@ function Head({ error }: Props) {
         </Fact>
         {(["failed", "pending"] as const).map((status) => (
           <Fact key={status} name={status === "failed" ? "Failed" : "Pending"}>
-            <Link to={`/events?${writeFilter(filterOf(error, undefined, status))}`}>
+            <Link to={`/events?${writeFilter({ error: error.fingerprint, status })}`}>
               {countOf(error[status], "event")}
             </Link>
           </Fact>

@@ -10,7 +10,7 @@ import { writeFilter } from "../parts/list-filter.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { Age } from "../parts/time.tsx";
-import { filterOf, useErrorActs } from "./error-actions.tsx";
+import { useErrorActs } from "./error-actions.tsx";
 
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
 /** In the URL. Without a state, open errors are shown. */
@@ -115,7 +115,7 @@ function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pe
   if (count === 0) return <span className="quiet">0</span>;
   return (
     <Link
-      to={`/events?${writeFilter(filterOf(error, source, status))}`}
+      to={`/events?${writeFilter({ error: error.fingerprint, source, status })}`}
       aria-label={`${countOf(count, "event")} ${status}`}
     >
       {formatCount(count)}

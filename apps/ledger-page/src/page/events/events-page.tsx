@@ -69,7 +69,9 @@ export function EventsPage() {
           </div>
         ) : (
           page.data !== undefined &&
-          !queued?.events.length && <NoEvents filter={filter} sources={sources} />
+          !queued?.events.length && (
+            <NoEvents {...{ filter, sources }} searchOn={typeof next === "string" && words.next} />
+          )
         )}
       </PanelBoundary>
       <SelectionBar selection={selection} onRetry={() => setToRetry(selection.rows)} />
@@ -119,7 +121,15 @@ const PAGER_WORDS = {
 const typesOf = (rows: readonly { type: string }[]): string[] =>
   [...new Set(rows.map((row) => row.type))].toSorted();
 
-function NoEvents({ filter, sources }: { filter: ListFilter; sources: readonly string[] }) {
+interface NoEventsProps {
+  readonly filter: ListFilter;
+  readonly sources: readonly string[];
+  readonly searchOn: string | false;
+}
+
+function NoEvents({ filter, sources, searchOn }: NoEventsProps) {
+  if (searchOn !== false)
+    return <p className="empty">None of 50,000 events matches. Search on: {searchOn}</p>;
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
   const { q } = filter;
   return (

@@ -13,7 +13,7 @@ const KEYS = [
   "until",
 ] as const;
 
-export type ListFilter = { readonly [Key in (typeof KEYS)[number]]?: string };
+export type ListFilter = { readonly [Key in (typeof KEYS)[number]]?: string | undefined };
 
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {
   "15m": { ms: 900_000, label: "Last 15 minutes" },
