@@ -83,6 +83,16 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText("malformed_answer").waitFor({ state: "detached" });
   });
 
+  test("an empty page whose search can go on does not say that nothing matches", async () => {
+    const json = { events: [], next: "further", queued: null };
+    await page.route("**/api/events?*", (route) => route.fulfill({ json }));
+    await page.goto("/events?type=rare");
+    await page.getByText("None of 50,000 events matches. Search on: Older →").waitFor();
+    expect(await page.getByRole("button", { name: "Older →" }).isEnabled()).toBe(true);
+    expect(await page.getByText("No matching events").count()).toBe(0);
+    await page.unrouteAll();
+  });
+
   test("pages show every event once, and lead back", async () => {
     await page.goto("/events");
     const older = page.getByRole("button", { name: "Older" });
