@@ -195,11 +195,16 @@ BEGIN
 
   -- Who starts a bulk run may also pause and stop it; the worker writes what it has done.
   GRANT SELECT,
-    INSERT (verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id),
-    UPDATE (state, rate, finished_at)
+    INSERT (
+      verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id, canary, canary_state,
+      failed_share_max
+    ),
+    UPDATE (state, rate, results, error, canary_state, failed_share_max, finished_at)
     ON millrace.bulk_runs TO millrace_dashboard;
   GRANT SELECT,
-    UPDATE (state, cursor, listed, done, skipped, error, results, taken_at, finished_at)
+    UPDATE (
+      state, cursor, listed, done, skipped, error, results, canary_state, taken_at, finished_at
+    )
     ON millrace.bulk_runs TO millrace_worker;
   GRANT SELECT, DELETE ON millrace.bulk_runs TO millrace_retention;
   GRANT SELECT, INSERT, UPDATE ON millrace.bulk_members TO millrace_worker;

@@ -80,7 +80,9 @@ test("Ctrl-C stops watching and not the run, which other commands change", async
     new RegExp(`^RUN .*\n${id} +retry +paused .*5/s +0/1 .*tester`),
   );
   expect((await run("runs", "stop", id)).stdout).toContain(`stopped run ${id}`);
-  expect(await run("runs", "resume", id)).toMatchObject({
+  expect((await run("runs", "resume", id)).stdout).toContain(`run ${id} is running`);
+  expect((await run("runs", "stop", id)).stdout).toContain(`stopped run ${id}`);
+  expect(await run("runs", "pause", id)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("run_ended"),
   });

@@ -103,9 +103,72 @@ onOneBackend("a bulk run", (prepare) => {
     const stopped = await change(run, { state: "stopped" });
     expect(stopped.done).toBeLessThan(12);
     expect(stopped).toMatchObject({ state: "stopped", rate: 1, estimate_seconds: null });
-    await expect(change(run, { state: "running" })).rejects.toMatchObject({ code: "run_ended" });
     expect(await statuses("slow_")).toEqual({ pending: stopped.done, failed: 12 - stopped.done });
+    await change(run, { state: "running", rate: 100 });
+    expect(await finished(run)).toMatchObject({ state: "finished", done: 12 });
+    await expect(change(run, { state: "running" })).rejects.toMatchObject({ code: "run_ended" });
     await settle("slow_", 12);
+  });
+
+  test("a canary runs one event of each type first, holds the others, and stops the run where one fails again", async () => {
+    const types = ["a", "a", "a", "a", "b", "c"];
+    const events = types.map((type, n) => event(`canary_${type}${n}`, { type }));
+    await stores.queues.enqueue(events, { identityOnly: false });
+    await settle("canary_", 6, () => {
+      throw new Error("the switch is off");
+    });
+    const run = await start("retry", { filter: { q: "canary_" }, canary: 3 });
+    lead();
+    await until(async () => (await get(run)).error !== null);
+    expect(await get(run)).toMatchObject({
+      ...{ state: "running", canary: 3, canary_state: "running", listed: 3 },
+      error: "The canary holds the run: 0 of 3 events completed",
+    });
+    const [a, b, c] = await stores.ask<{ event_id: string }>(
+      "SELECT event_id FROM millrace.events WHERE status = 'pending' ORDER BY event_id",
+    );
+    expect(a?.event_id).toMatch(/^canary_a/);
+    expect([b?.event_id, c?.event_id]).toEqual(["canary_b4", "canary_c5"]);
+    await settle("canary_", 6, (id) => {
+      if (id === "canary_c5") throw new Error("still off");
+    });
+    expect(await finished(run)).toMatchObject({
+      ...{ state: "stopped", done: 3, results: { completed: 2, failed: 1, pending: 0 } },
+      error: expect.stringContaining("1 of 3 canary events failed again"),
+    });
+    await change(run, { state: "running" });
+    // The one that failed again is not one of the others.
+    expect(await finished(run)).toMatchObject({ done: 6, error: null, canary_state: "passed" });
+    await settle("canary_", 6);
+
+    const again = await start("replay", { filter: { q: "canary_" }, canary: 1, limit: 4 });
+    await settle("canary_", 10);
+    expect(await finished(again)).toMatchObject({ done: 4, listed: 4, canary_state: "passed" });
+  });
+
+  test("stops itself when more than its share fails again, and goes on without the limit when it is resumed", async () => {
+    await fail("share_", 40);
+    const options = { filter: { q: "share_" }, failedShareMax: 0.2, ratePerSecond: 20 };
+    const run = await start("retry", options);
+    lead();
+    await until(async () => (await get(run)).done >= 20);
+    const { done } = await change(run, { state: "paused" });
+    await settle("share_", 40, (id) => {
+      if (/[0-4]$/.test(id)) throw new Error("still off");
+    });
+    await change(run, { state: "running" });
+    expect(await finished(run)).toMatchObject({
+      ...{ state: "stopped", done },
+      error: expect.stringMatching(
+        /^Stopped: \d+ of \d+ events failed again, and at most 20 % may/,
+      ),
+    });
+    await change(run, { state: "running", rate: 200 });
+    expect(await finished(run)).toMatchObject({ done: 40, failed_share_max: null });
+    await settle("share_", 40);
+    await expect(start("give_up", { ...options })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
   });
 
   test("waits for the queue, says why, and goes on", async () => {

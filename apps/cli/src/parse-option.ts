@@ -22,6 +22,13 @@ export function positiveNumber(text: string): number {
   return number;
 }
 
+/** Reads `20%` as 0.2. */
+export function share(text: string): number {
+  const percent = Number(/^(\d{1,3}(?:\.\d+)?)%?$/.exec(text)?.[1]);
+  if (percent <= 100) return percent / 100;
+  throw new InvalidArgumentError("It must be a percentage, 0% to 100%.");
+}
+
 export const WAIT_MS = 60_000;
 
 export function duration(text: string): number {
@@ -60,6 +67,7 @@ export interface EventFilterOptions {
   readonly outcome?: Outcome | undefined;
   readonly error?: string;
   readonly q?: string;
+  readonly run?: string;
   readonly since?: Date;
   readonly until?: Date;
 }
@@ -72,6 +80,7 @@ export const EVENT_FILTER = {
     "events whose last error has this fingerprint, or one that begins with it",
   ),
   q: new Option("--q <text>", "events whose id is or begins with this"),
+  run: new Option("--run <id>", "events that this bulk run retried or replayed"),
   since: new Option(
     "--since <time>",
     "recorded since this time (2026-11-21T10:00Z, or 15m, 1h, 7d ago)",

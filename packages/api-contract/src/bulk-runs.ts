@@ -5,7 +5,9 @@ import { count, instant, text, type Wire } from "./values.ts";
 const BULK_VERBS = ["retry", "replay", "give_up"] as const;
 export type BulkVerb = (typeof BULK_VERBS)[number];
 
-/** `stopped`, `finished` and `failed` are final. */
+const CANARY_STATES = ["due", "running", "passed"] as const;
+
+/** `finished` and `failed` are final; a `stopped` run goes on when it is resumed. */
 const BULK_STATES = ["running", "paused", "stopped", "finished", "failed"] as const;
 export type BulkState = (typeof BULK_STATES)[number];
 
@@ -34,6 +36,15 @@ export const bulkRun = z.strictObject({
   limit: count("The run ends after this many events, the newest.").nullable(),
   rate: z.number().describe("Events per second."),
   state: z.enum(BULK_STATES),
+  canary: count("Events that run first.").nullable(),
+  canary_state: z
+    .enum(CANARY_STATES)
+    .describe("The other events wait until it is `passed`; null without a canary.")
+    .nullable(),
+  failed_share_max: z
+    .number()
+    .describe("The run stops itself when more than this share fails again, 0 to 1.")
+    .nullable(),
   total: count(
     "Events that matched at the start; null if they were more than can be counted.",
   ).nullable(),

@@ -27,6 +27,11 @@ const eventFilter = z.strictObject({
   error: name(64).optional(),
   /** The beginning of an event id. */
   q: name(1_024).optional(),
+  /** The id of a bulk run: events that it retried or replayed. */
+  run: z
+    .string()
+    .regex(/^\d{1,12}$/, "must be the id of a run")
+    .optional(),
   since: time.optional(),
   until: time.optional(),
 });
@@ -144,6 +149,13 @@ const bulk = {
   rate: rate.optional(),
 };
 
+const trial = {
+  /** Run this many events first, and the others once all of these are completed. */
+  canary: z.int().min(1).max(1_000).optional(),
+  /** Stop the run when more than this share of its events fails again. */
+  failed_share_max: z.number().min(0).max(1).optional(),
+};
+
 const named = z
   .array(
     z.strictObject({
@@ -171,6 +183,7 @@ export const retryBody = eventFilter
   .extend({
     status: z.literal("failed", "only failed events are retried").optional(),
     ...bulk,
+    ...trial,
     /** These events and no others, instead of a filter: all at once, and one answer each. */
     events: named.optional(),
   })
@@ -183,7 +196,7 @@ export const retryBody = eventFilter
     error: "is for a filter",
   });
 
-export const replayBody = eventFilter.extend(bulk);
+export const replayBody = eventFilter.extend({ ...bulk, ...trial });
 
 export const giveUpBody = eventFilter.omit({ outcome: true }).extend({
   status: z.literal("pending", "only pending events are given up").optional(),

@@ -34,6 +34,7 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   const { ledger, leading, notify } = deps;
   const closing = new AbortController();
   const pace = createPace();
+  const judge = createJudge(ledger);
   let keptAt = -Infinity;
 
   async function work(): Promise<void> {
@@ -66,7 +67,10 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   async function runBatch(run: OpenBulkRun): Promise<void> {
     const size = pace.sizeOf(run);
     try {
-      pace.add(run, await workBatch(deps, run, size));
+      const verdict = await judge(run);
+      if (verdict === "goes_on") pace.add(run, await workBatch(deps, run, size));
+      else pace.delay(run, size);
+      if (verdict === "stopped") notify({ kind: "ended", run });
     } catch (error) {
       // Fewer may be done in time where so many were not: replays of large bodies copy them.
       pace.delay(run, hasCode(error, "database_unavailable") ? Math.ceil(size / 2) : size);
@@ -126,6 +130,21 @@ async function noteError(
   } catch {
     // Postgres is away, which the next pass finds too.
   }
+}
+
+/** Counting the results of a large run takes a while, which must not keep Postgres busy. */
+function createJudge({ bulkWork }: Deps["ledger"]) {
+  const dueAt = new Map<number, number>();
+  return async (run: OpenBulkRun) => {
+    const askedAt = performance.now();
+    if (run.canaryState !== "running") {
+      if (run.failedShareMax === null || askedAt < (dueAt.get(run.id) ?? 0)) return "goes_on";
+    }
+    const verdict = await bulkWork.judge(run);
+    if (verdict === "stopped") dueAt.delete(run.id);
+    else dueAt.set(run.id, performance.now() + 10 * (performance.now() - askedAt));
+    return verdict;
+  };
 }
 
 function createPace() {

@@ -22,6 +22,10 @@ export interface BulkRunOptions extends BulkOptions {
   /** The number of matching events, at most 100,000: required without a filter and above 1,000. */
   readonly expected?: number | undefined;
   readonly ratePerSecond?: number | undefined;
+  /** This many events run first, of different types; the others once all of them completed. */
+  readonly canary?: number | undefined;
+  /** The run stops itself when more than this share of its events fails again, 0 to 1. */
+  readonly failedShareMax?: number | undefined;
 }
 
 export interface BulkCount {
@@ -51,19 +55,24 @@ export async function startBulkRun(
   options: BulkRunOptions,
 ): Promise<BulkRun> {
   const { filter, all, limit, expected, ratePerSecond: rate = RATE_DEFAULT } = options;
+  const { canary, failedShareMax } = options;
   const { ledger, actor } = deps;
+  if (verb === "give_up" && (canary ?? failedShareMax) !== undefined) {
+    throw new MillraceError("invalid_request", "Cannot give up events with a canary or a limit");
+  }
   return await underAudit(
     { ledger, actor },
     {
       action: `${verb}_many`,
       source: filter.source,
-      filter: { ...filter, all, expected, limit, rate },
+      filter: { ...filter, all, expected, limit, rate, canary, failedShareMax },
     },
     async (auditId) => {
       const counted = await countBulk(deps, verb, options);
       requireExpected(counted, verb, options);
       const total = counted.more ? undefined : counted.count;
-      return await ledger.bulkRuns.start({ verb, filter, limit, rate, total, actor, auditId });
+      const run = { verb, filter, limit, rate, total, canary, failedShareMax };
+      return await ledger.bulkRuns.start({ ...run, actor, auditId });
     },
     ({ id }) => ({ run: id }),
   );

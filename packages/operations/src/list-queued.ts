@@ -38,8 +38,8 @@ export async function listQueued(
 
 const NONE: QueuedPage = { count: 0, events: [] };
 
-function canMatch({ status, outcome, error, until, cursor }: EventFilter): boolean {
-  return [status, outcome, error, until, cursor].every((value) => value === undefined);
+function canMatch({ status, outcome, error, run, until, cursor }: EventFilter): boolean {
+  return [status, outcome, error, run, until, cursor].every((value) => value === undefined);
 }
 
 /** One queue that fails does not hide the others. */

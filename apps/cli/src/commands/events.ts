@@ -62,6 +62,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .addOption(outcomeOption)
     .addOption(EVENT_FILTER.error)
     .addOption(EVENT_FILTER.q)
+    .addOption(EVENT_FILTER.run)
     .addOption(EVENT_FILTER.since)
     .addOption(EVENT_FILTER.until)
     .option("--limit <n>", "maximum number of rows", wholeNumber({ min: 1, max: 1_000_000 }), 50)

@@ -9,6 +9,7 @@ import {
   outcomeOption,
   positiveNumber,
   reasonText,
+  share,
   WAIT_MS,
   wholeNumber,
 } from "../parse-option.ts";
@@ -28,7 +29,8 @@ Each event gets its full number of attempts again.
 ${BULK_HELP}
   $ millrace retry hookmesh evt_123 --wait
   $ millrace retry --source stripe --since 1h --dry-run
-  $ millrace retry --type invoice.paid --rate 50
+  $ millrace retry --type invoice.paid --canary 5
+  $ millrace retry --since 1d --rate 200 --max-failed 20%
   $ millrace retry --all --expect 1200`;
 
 const REPLAY_HELP = `
@@ -85,6 +87,8 @@ interface VerbOptions extends EventFilterOptions {
   readonly rate?: number;
   readonly all?: true;
   readonly expect?: number;
+  readonly canary?: number;
+  readonly maxFailed?: number;
   readonly dryRun?: true;
   readonly json?: true;
   readonly reason?: string;
@@ -106,6 +110,12 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
   // Commander takes a `--no-wait` that stands alone, or first, for a `--wait` that is on.
   if (waits) {
     command
+      .option(
+        "--canary <n>",
+        "run n events of different types first, and the others once all of them completed",
+        wholeNumber({ min: 1, max: 1_000 }),
+      )
+      .option("--max-failed <share>", "stop the run when more than this share fails again", share)
       .option("--wait", "for one event: wait until it is completed or failed, and print which")
       .option("--timeout <time>", "how long --wait waits (default: 60s)", duration);
   }
@@ -127,6 +137,8 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
     limit,
     all,
     expect: expected,
+    canary,
+    maxFailed: failedShareMax,
     generation: named,
     reason,
     wait,
@@ -145,8 +157,8 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
         `error: nothing to ${verb.replace("_", " ")}: give a source and an id, a filter, or --all`,
       );
     }
-    const how = { all, expected, limit, dryRun, ratePerSecond: rate, wait: wait !== false };
-    const many = { filter, ...how, json: json === true, reason };
+    const how = { all, expected, limit, dryRun, canary, failedShareMax, ratePerSecond: rate };
+    const many = { filter, ...how, wait: wait !== false, json: json === true, reason };
     context.setExitCode(await runMany(context, verb, many));
     return;
   }
@@ -155,7 +167,7 @@ async function runVerb(command: Command, context: CliContext, verb: BulkVerb): P
       `error: one event needs its source and its id: millrace ${command.name()} <source> <id> (for many events: --source)`,
     );
   }
-  const forMany = { ...filter, dryRun, rate, limit, all, expected };
+  const forMany = { ...filter, dryRun, rate, limit, all, expected, canary, failedShareMax };
   if (wait === false) command.error("error: --no-wait is for many events: one runs at once");
   if (Object.values(forMany).some((value) => value !== undefined)) {
     command.error("error: one event takes no filter: remove its id, or the options");

@@ -17,7 +17,8 @@ Examples:
   $ millrace runs 12                            watch a run
   $ millrace runs pause 12 --reason "the shop is slow"
   $ millrace runs rate 12 5                     5 events per second
-  $ millrace runs stop 12`;
+  $ millrace runs stop 12
+  $ millrace runs resume 12                     go on, also after a stop`;
 
 export function addCommands(program: Command, context: CliContext): void {
   const runs = program

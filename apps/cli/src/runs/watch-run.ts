@@ -87,7 +87,9 @@ export function resultText(run: BulkRun): string {
     runResult(run),
     ...Object.entries(skipped).map(([reason, count]) => skippedText(reason, number(count))),
   ];
-  if (state === "stopped") lines.push("The run was stopped before its end.");
+  if (state === "stopped") {
+    lines.push(printable(run.error ?? "The run was stopped before its end."));
+  }
   if (state === "failed") lines.push(`The run failed: ${printable(run.error ?? "")}`);
   return lines.join("\n");
 }

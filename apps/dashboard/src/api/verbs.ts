@@ -68,10 +68,11 @@ export async function runFiltered<Count>(
   { body, response }: { readonly body: BulkBody; readonly response: Response },
   nameCount: (count: number) => Count,
 ): Promise<{ run: BulkRun } | (Count & Counted)> {
-  const { limit, all, expected, rate: ratePerSecond } = body;
+  const { limit, all, expected, canary, rate: ratePerSecond } = body;
   const filter = filterOf(verb, body);
   if (!body.dryRun) {
-    const run = await operator.startRun(verb, { filter, limit, all, expected, ratePerSecond });
+    const how = { canary, failedShareMax: body.failed_share_max, ratePerSecond };
+    const run = await operator.startRun(verb, { filter, limit, all, expected, ...how });
     response.status(202);
     return { run };
   }
@@ -94,8 +95,8 @@ interface Counted {
 
 function filterOf(
   verb: Verb,
-  { source, type, status, outcome, error, q, since, until }: BulkBody,
+  { source, type, status, outcome, error, q, run, since, until }: BulkBody,
 ): BulkFilter {
-  const filter = { source, type, outcome, error, q, since, until };
+  const filter = { source, type, outcome, error, q, run, since, until };
   return verb === "replay" ? { ...filter, status } : filter;
 }

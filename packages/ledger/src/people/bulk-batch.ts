@@ -1,3 +1,4 @@
+import { COUNT_MAX } from "@millrace/api-contract";
 import { VERB_STATUS } from "@millrace/api-contract/run-text";
 import { failpoint, MillraceError, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type pg from "pg";
@@ -25,8 +26,10 @@ export type BulkBatch =
 
 /** The fence: a worker that has lost the lead meets a cursor that the new leader has moved. */
 const LOCK = `
-SELECT events_max - listed AS left, skipped FROM millrace.bulk_runs
+SELECT events_max - listed AS left, skipped, canary, canary_state = 'due' AS "isCanaryDue"
+FROM millrace.bulk_runs
 WHERE id = $1 AND state = 'running' AND cursor IS NOT DISTINCT FROM $2
+  AND canary_state IS DISTINCT FROM 'running'
 FOR UPDATE`;
 
 const ADD_MEMBERS = `
@@ -47,7 +50,8 @@ UPDATE millrace.bulk_runs
 SET cursor = coalesce($2, cursor), listed = listed + $3, done = done + $4, skipped = $5, error = NULL,
   taken_at = coalesce(taken_at, clock_timestamp()),
   state = CASE WHEN $6 THEN 'finished' ELSE state END,
-  finished_at = CASE WHEN $6 THEN clock_timestamp() END
+  finished_at = CASE WHEN $6 THEN clock_timestamp() END,
+  canary_state = CASE canary_state WHEN 'due' THEN 'running' ELSE canary_state END
 WHERE id = $1`;
 
 /**
@@ -64,15 +68,17 @@ export async function workBatch(
     const locked = await client.query<Locked>(LOCK, [run.id, run.cursor]);
     const [row] = locked.rows;
     if (row === undefined) return { kind: "superseded" };
-    const wanted = Math.min(size, row.left ?? size);
-    const { keys, cursor, more } = await listEvents(client, run, wanted);
+    const canary = row.isCanaryDue === true ? row.canary : null;
+    const wanted = Math.min(canary ?? size, row.left ?? Infinity);
+    const list = canary === null ? listEvents : listCanary;
+    const { keys, cursor, more } = await list(client, run, wanted);
     const added = await addMembers(client, run, keys);
     failpoint("bulk_run.members_added");
     const members = await act(client, run, added, isConfigured);
-    const ended = !more || wanted === row.left;
+    const ended = !more || added.length === row.left;
     const skipped = addSkips(row.skipped, members);
     const done = members.filter((member) => member.skipped === null);
-    const values = [run.id, cursor, keys.length, done.length, JSON.stringify(skipped), ended];
+    const values = [run.id, cursor, added.length, done.length, JSON.stringify(skipped), ended];
     await client.query(MOVE_ON, values);
     const events = done.flatMap(({ event }) => event ?? []);
     const givenUp = run.verb === "give_up" ? done.map(({ key }) => key) : [];
@@ -84,13 +90,37 @@ export async function workBatch(
 interface Locked {
   readonly left: number | null;
   readonly skipped: Readonly<Record<string, number>>;
+  readonly canary: number | null;
+  readonly isCanaryDue: boolean | null;
 }
 
-async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number) {
+interface Listed {
+  readonly keys: readonly EventKey[];
+  /** The end of the list, which the next batch begins with; null to begin where this one did. */
+  readonly cursor: string | null;
+  readonly more: boolean;
+}
+
+/** One event of each source and type in turn, their ages at random. */
+async function listCanary(client: pg.PoolClient, run: OpenBulkRun, limit: number): Promise<Listed> {
+  const { text, values } = queryOf(run, COUNT_MAX);
+  const picked = `
+    SELECT source, event_id AS "eventId", generation FROM (
+      SELECT *, row_number() OVER (PARTITION BY source, type ORDER BY md5(event_id)) AS turn
+      FROM (${text}) AS matching
+    ) AS numbered
+    ORDER BY turn, md5(event_id) LIMIT ${limit}`;
+  const { rows: keys } = await client.query<EventKey>(picked, values);
+  return { keys, cursor: null, more: keys.length > 0 };
+}
+
+function queryOf(run: OpenBulkRun, limit: number) {
   const filter = { ...run.filter, cursor: run.cursor ?? undefined };
-  const narrowed = { ...filter, ...VERB_STATUS[run.verb], snapshotOfRun: run.id };
-  const query = listQuery(narrowed, limit + 1);
-  const { rows } = await client.query<ListedRow>(query);
+  return listQuery({ ...filter, ...VERB_STATUS[run.verb], snapshotOfRun: run.id }, limit);
+}
+
+async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number): Promise<Listed> {
+  const { rows } = await client.query<ListedRow>(queryOf(run, limit + 1));
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {

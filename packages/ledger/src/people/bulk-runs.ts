@@ -17,6 +17,10 @@ export interface NewBulkRun {
   readonly rate: number;
   /** Events that match; undefined when they are too many to count. */
   readonly total: number | undefined;
+  /** Events that run first; the others only once all of these are completed. */
+  readonly canary?: number | undefined;
+  /** The run stops itself when more than this share fails again, 0 to 1. */
+  readonly failedShareMax?: number | undefined;
   readonly actor: Actor;
   readonly auditId: string;
 }
@@ -30,6 +34,8 @@ export interface OpenBulkRun {
   readonly cursor: string | null;
   readonly error: string | null;
   readonly isTaken: boolean;
+  readonly canaryState: BulkRun["canary_state"];
+  readonly failedShareMax: number | null;
 }
 
 export interface BulkRunChange {
@@ -39,9 +45,11 @@ export interface BulkRunChange {
 
 const START = statement(`
 INSERT INTO millrace.bulk_runs
-  (verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id)
+  (verb, filter, events_max, rate, total, started_by, role, via, reason, audit_id, canary,
+    canary_state, failed_share_max)
 VALUES (
-  :verb, :filter, :eventsMax, :rate, :total, :startedBy, :role, :via, :reason, :auditId
+  :verb, :filter, :eventsMax, :rate, :total, :startedBy, :role, :via, :reason, :auditId, :canary,
+  CASE WHEN :canary::int IS NOT NULL THEN 'due' END, :failedShareMax
 )
 RETURNING id::float8 AS id`);
 
@@ -60,7 +68,7 @@ const COUNT_RESULTS = `
 const FIND = `
 SELECT r.id::float8 AS id, r.verb, r.filter, r.snapshot_at, r.events_max AS "limit", r.rate, r.state, r.total,
   r.listed, r.done, r.skipped, r.error, r.started_by, r.role, r.via, r.reason, r.created_at, r.taken_at,
-  r.finished_at, coalesce(r.results, c.counted) AS results
+  r.finished_at, r.canary, r.canary_state, r.failed_share_max, coalesce(r.results, c.counted) AS results
 FROM (
   SELECT * FROM millrace.bulk_runs WHERE $1::bigint IS NULL OR id = $1 ORDER BY id DESC LIMIT $2
 ) AS r
@@ -70,14 +78,18 @@ CROSS JOIN LATERAL (
 ) AS c
 ORDER BY r.id DESC`;
 
+/** A run that was stopped goes on with the rest, without the limits that stopped it. */
 const CHANGE = `
 UPDATE millrace.bulk_runs
-SET state = coalesce($2, state), rate = coalesce($3, rate),
+SET state = coalesce($2, state), rate = coalesce($3, rate), results = NULL, error = NULL,
+  canary_state = CASE state WHEN 'stopped' THEN replace(canary_state, 'running', 'passed') ELSE canary_state END,
+  failed_share_max = CASE WHEN state <> 'stopped' THEN failed_share_max END,
   finished_at = CASE WHEN $2 = 'stopped' THEN clock_timestamp() END
-WHERE id = $1 AND finished_at IS NULL`;
+WHERE id = $1 AND (finished_at IS NULL OR (state = 'stopped' AND $2 = 'running'))`;
 
 const OPEN = `
-SELECT id::float8 AS id, verb, filter, state, rate, cursor, error, taken_at IS NOT NULL AS "isTaken"
+SELECT id::float8 AS id, verb, filter, state, rate, cursor, error, taken_at IS NOT NULL AS "isTaken",
+  canary_state AS "canaryState", failed_share_max AS "failedShareMax"
 FROM millrace.bulk_runs WHERE finished_at IS NULL ORDER BY id`;
 
 const NOTE_ERROR = `
@@ -113,6 +125,8 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
     via,
     reason: reason === undefined ? null : cutText(reason),
     auditId: run.auditId,
+    canary: run.canary ?? null,
+    failedShareMax: run.failedShareMax ?? null,
   });
   const { rows } = await runStatement<{ id: number }>(ledger.pool, query, ledger.short);
   return await getRun(ledger, rows[0]?.id ?? 0);

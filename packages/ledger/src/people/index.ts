@@ -12,6 +12,7 @@ import {
 } from "./bulk-runs.ts";
 import { countErrorHours, findErrors, findFingerprint, getError, setErrorState } from "./errors.ts";
 import { giveUpMany, noteJobsRemoved } from "./give-up.ts";
+import { judgeRun } from "./judge-run.ts";
 import { replay } from "./replay.ts";
 import { retryMany } from "./retry-many.ts";
 import { endSession, findSessions, seeSession } from "./sessions.ts";
@@ -32,6 +33,7 @@ export const bulkRuns = { start: startRun, find: findRuns, get: getRun, change: 
 
 export const bulkWork = {
   open: openRuns,
+  judge: judgeRun,
   workBatch,
   noteError: noteRunError,
   keepResults: keepRunResults,

@@ -46,8 +46,9 @@ export async function findEvents(
 
 /** The part of a filter that an index answers; undefined where that is all of it, or narrow. */
 function scannedOf({ source, type, outcome, ...others }: EventFilter): EventFilter | undefined {
-  const { q, error, status } = others;
-  if (q !== undefined || error !== undefined || status === "pending") return undefined;
+  const { q, run, error, status } = others;
+  if (q !== undefined || run !== undefined || error !== undefined || status === "pending")
+    return undefined;
   const isFailed = status === "failed";
   const unindexed = [source, type, outcome, isFailed ? undefined : status];
   if (unindexed.every((value) => value === undefined)) return undefined;
@@ -116,7 +117,7 @@ FROM ${first ?? "millrace.events"} e WHERE ${conditionsOf(filter, values)} ${ord
 
 function conditionsOf(filter: EventFilter, values: unknown[]): string {
   const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
-  const { snapshotOfRun: run } = filter;
+  const { run, snapshotOfRun } = filter;
   const given = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
     source !== undefined && `source = ${given(source)}`,
@@ -130,7 +131,8 @@ function conditionsOf(filter: EventFilter, values: unknown[]): string {
     until !== undefined && `recorded_at < ${given(until)}`,
     changedWithinMs !== undefined && changedWithin(given(changedWithinMs)),
     cursor !== undefined && after(cursor, filter.order, given),
-    run !== undefined && inSnapshot(given(run)),
+    run !== undefined && ranIn(given(run)),
+    snapshotOfRun !== undefined && inSnapshot(given(snapshotOfRun)),
   ].filter((condition) => condition !== false);
   return conditions.join(" AND ") || "true";
 }
@@ -192,6 +194,12 @@ function readCursor(text: string): EventKey & { readonly recordedAt: string } {
   }
   throw new MillraceError("invalid_request", "Cannot continue from the cursor: it is not valid");
 }
+
+const ranIn = (run: string): string =>
+  `(source, event_id, generation) IN (
+    SELECT m.source, m.event_id, coalesce(m.new_generation, m.generation)
+    FROM millrace.bulk_members m WHERE m.run_id = ${run}::bigint AND m.skipped IS NULL
+  )`;
 
 // The moment stays in the database: a Date would cut its microseconds. An event that was retried
 // or ran after it is left out, so that giving up never undoes a later retry.
