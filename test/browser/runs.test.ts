@@ -43,6 +43,9 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     await page.getByRole("link", { name: "Watch it" }).click();
     await page.getByText(`${LOST} ran: 0 completed, ${LOST} failed again`).waitFor();
     await page.getByRole("heading", { name: "Run 1: retry, finished" }).waitFor();
+    await page.getByRole("link", { name: "Show those that failed again" }).click();
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    await page.getByRole("button", { name: "Run 1" }).waitFor();
     expect(await countOf("status = 'failed'")).toBe(LOST);
   });
 
@@ -93,6 +96,10 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     expect(done.rows[0]?.done).toBeLessThan(total);
     expect(await countOf("generation = 1")).toBe(done.rows[0]?.done);
     expect(await countOf("generation > 1")).toBe(0);
+    await press(page.getByRole("button", { name: /^Continue with the other \d+$/ }));
+    await page.getByRole("heading", { name: "Run 2: replay, running" }).waitFor();
+    await press(page.getByRole("button", { name: "Pause", exact: true }));
+    await page.getByRole("heading", { name: "Run 2: replay, paused" }).waitFor();
   });
 
   test("pending events are given up together, and their jobs are gone", async () => {

@@ -50,6 +50,12 @@ export function FilterBar({ list, types }: { list: List; types: readonly string[
           <X aria-label="Show all" />
         </button>
       )}
+      {filter.run !== undefined && (
+        <button type="button" onClick={() => narrow({ run: "" })}>
+          Run {filter.run}
+          <X aria-label="Show all" />
+        </button>
+      )}
       {isFiltered(filter) && (
         <button type="button" className="plain" onClick={() => narrow(NOTHING)}>
           Clear
@@ -65,7 +71,7 @@ export function FilterBar({ list, types }: { list: List; types: readonly string[
 }
 
 const NOTHING = {
-  ...{ source: "", status: "", outcome: "", type: "", error: "", q: "" },
+  ...{ source: "", status: "", outcome: "", type: "", error: "", q: "", run: "" },
   ...{ last: "", since: "", until: "" },
 };
 

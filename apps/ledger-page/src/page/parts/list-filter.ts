@@ -7,6 +7,8 @@ const KEYS = [
   "error",
   /** An event ID, or its beginning. */
   "q",
+  /** A bulk run that retried or replayed them. */
+  "run",
   /** A span that moves on, such as `1h`; without it `since` and `until`. */
   "last",
   "since",

@@ -17,6 +17,7 @@ import {
   lookedAt,
   RATE_DEFAULT,
   readRate,
+  readTrial,
   startMany,
 } from "./bulk.ts";
 
@@ -36,7 +37,10 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
   const [rateText, setRateText] = useState(String(RATE_DEFAULT));
   const dryRun = useDryRun(verb, body);
   const { data } = dryRun;
+  const [canaryText, setCanary] = useState("");
+  const [mostText, setMost] = useState("");
   const rate = readRate(rateText);
+  const trial = verb === "give_up" ? {} : readTrial(canaryText, mostText);
   const count = data === undefined ? 0 : doneOf(data);
   const more = data?.more_than !== undefined;
   const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
@@ -48,8 +52,8 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       title={TITLE[verb]}
       label={`${VERB[verb]} ${data === undefined ? "" : events}`}
       className="danger"
-      disabled={count === 0 || rate === undefined || !isConfirmed}
-      act={(reason) => startMany(verb, { ...body, ...needed, rate, reason })}
+      disabled={count === 0 || rate === undefined || trial === undefined || !isConfirmed}
+      act={(reason) => startMany(verb, { ...body, ...needed, ...trial, rate, reason })}
       onDone={(started) => {
         if (started === undefined) return;
         const link = { to: `/runs/${started.id}`, text: "Watch it" };
@@ -71,8 +75,26 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       </div>
       {dryRun.error && <ErrorNote error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
       <RateField value={rateText} onChange={setRateText} />
+      {verb !== "give_up" && (
+        <>
+          <SmallField
+            label="Canary: run this many first, the others once all completed"
+            value={canaryText}
+            onChange={setCanary}
+          />
+          <SmallField
+            label="Stop when more than this percentage fails again"
+            value={mostText}
+            onChange={setMost}
+          />
+        </>
+      )}
       {data !== undefined && count > 0 && needed.expected !== undefined && (
-        <NumberField expected={needed.expected} value={typed} onChange={setTyped} />
+        <SmallField
+          label={`Type the number of events that match, ${formatCount(needed.expected)}, to go on`}
+          value={typed}
+          onChange={setTyped}
+        />
       )}
     </ReasonDialog>
   );
@@ -109,10 +131,10 @@ export function RateField({ value, onChange }: FieldProps) {
   );
 }
 
-function NumberField({ expected, value, onChange }: FieldProps & { expected: number }) {
+function SmallField({ label, value, onChange }: FieldProps & { label: string }) {
   return (
     <label className="field">
-      <span>Type the number of events that match, {formatCount(expected)}, to go on</span>
+      <span>{label}</span>
       <input inputMode="numeric" value={value} onChange={(event) => onChange(event.target.value)} />
     </label>
   );

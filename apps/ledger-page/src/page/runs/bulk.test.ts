@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bulkBody, confirmation, doneOf, lookedAt, readRate } from "./bulk.ts";
+import { bulkBody, confirmation, doneOf, lookedAt, readRate, readTrial } from "./bulk.ts";
 
 test("an empty filter has to be meant", () => {
   expect(bulkBody("retry", {})).toEqual({ all: true });
@@ -23,6 +23,14 @@ test("a dry run came by what it would do and what it would skip", () => {
   expect(doneOf(result)).toBe(3);
   expect(lookedAt(result)).toBe(6);
   expect(doneOf({ skipped: {} })).toBe(0);
+});
+
+test("a canary and a limit are whole numbers, and empty ones are none", () => {
+  expect(readTrial("", " ")).toEqual({});
+  expect(readTrial("5", "20")).toEqual({ canary: 5, failed_share_max: 0.2 });
+  expect([readTrial("x", ""), readTrial("", "101"), readTrial("-1", "")]).toEqual(
+    Array(3).fill(undefined),
+  );
 });
 
 test("a rate is a number that a run can have", () => {

@@ -31,6 +31,15 @@ export function readRate(text: string): number | undefined {
   return rate >= RATE_MIN && rate <= RATE_MAX ? rate : undefined;
 }
 
+/** Empty fields are no limits. Undefined where one cannot be read. */
+export function readTrial(canary: string, most: string) {
+  if (!/^\d{0,3}$/.test(canary.trim()) || !/^(\d{0,2}|100)$/.test(most.trim())) return undefined;
+  return {
+    ...(Number(canary) > 0 ? { canary: Number(canary) } : {}),
+    ...(most.trim() === "" ? {} : { failed_share_max: Number(most) / 100 }),
+  };
+}
+
 const PATH = { retry: "retry", replay: "replay", give_up: "give-up" } as const;
 
 export async function countMany(

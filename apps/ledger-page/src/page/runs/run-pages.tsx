@@ -48,6 +48,12 @@ function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingEle
       <Progress run={run} />
       <p>
         <strong>{runResult(run)}</strong>
+        {run.results.failed > 0 && run.verb !== "give_up" && (
+          <>
+            {" · "}
+            <Link to={`/events?run=${run.id}&status=failed`}>Show those that failed again</Link>
+          </>
+        )}
       </p>
       <Skipped reasons={run.skipped} />
       {run.error !== null && <p className="note bad">{run.error}</p>}
@@ -56,18 +62,17 @@ function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingEle
         Started <Age at={run.created_at} /> by {startedBy(run)}
         {run.reason !== null && `: ${run.reason}`}
       </p>
-      {isOpen(run) && mayWrite && <RunActs run={run} focusNext={heading} />}
+      {mayWrite && isOpen(run) && <RunActs run={run} focusNext={heading} />}
+      {mayWrite && run.state === "stopped" && <Continue run={run} />}
     </div>
   );
 }
 
 function Progress({ run }: { run: BulkRun }) {
-  const { listed, total, rate, estimate_seconds } = run;
-  // Without a value the bar says that the end is not known.
-  const value = total === null && isOpen(run) ? {} : { value: listed, max: total ?? listed };
+  const { rate, estimate_seconds } = run;
   return (
     <div>
-      {isOpen(run) && <progress aria-label="Events reached" {...value} />}
+      <ResultBar run={run} />
       <p>
         {progressText(run)}
         {isOpen(run) && `, ${formatCount(rate)} a second`}
@@ -80,6 +85,47 @@ function Progress({ run }: { run: BulkRun }) {
   );
 }
 
+/** The events that completed, failed again, and are pending, of all that the run is about. */
+function ResultBar({ run: { listed, total, results } }: { run: BulkRun }) {
+  const all = Math.max(1, total ?? listed);
+  const { completed, failed, pending } = results;
+  return (
+    <div
+      className="result-bar"
+      role="img"
+      aria-label={`${formatCount(completed)} completed, ${formatCount(failed)} failed, ${formatCount(pending)} pending, of ${formatCount(all)}`}
+    >
+      {Object.entries({ completed, failed, pending }).map(([status, count]) => (
+        <span key={status} className={status} style={{ width: `${(100 * count) / all}%` }} />
+      ))}
+    </div>
+  );
+}
+
+function useChange(id: number) {
+  const client = useQueryClient();
+  const send = (body: BodyOf<"post /runs/:id">) =>
+    request("post /runs/:id", { params: { id: String(id) }, body });
+  const change = useMutation({
+    mutationFn: send,
+    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+  return { send, change };
+}
+
+function Continue({ run: { id, total, listed } }: { run: BulkRun }) {
+  const { change } = useChange(id);
+  const others = total === null ? "others" : `other ${formatCount(Math.max(0, total - listed))}`;
+  return (
+    <div className="run-acts">
+      <button onClick={() => change.mutate({ state: "running" })}>
+        Continue with the {others}
+      </button>
+      {change.error && <ErrorNote error={change.error} />}
+    </div>
+  );
+}
+
 interface RunActsProps {
   readonly run: BulkRun;
   /** Takes the focus when the run ends and its buttons go. */
@@ -88,13 +134,7 @@ interface RunActsProps {
 
 function RunActs({ run, focusNext }: RunActsProps) {
   const { id, state } = run;
-  const client = useQueryClient();
-  const send = (body: BodyOf<"post /runs/:id">) =>
-    request("post /runs/:id", { params: { id: String(id) }, body });
-  const change = useMutation({
-    mutationFn: send,
-    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
-  });
+  const { send, change } = useChange(id);
   const [rate, setRate] = useState(String(run.rate));
   const [isStopping, setStopping] = useState(false);
   const newRate = readRate(rate);
