@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
+import { millrace } from "../support/run-in-process.ts";
 import { openTestCommand } from "./cli-fixture.ts";
 
 onOneBackend("what the command does", (prepare) => {
@@ -36,5 +37,35 @@ onOneBackend("what the command does", (prepare) => {
     expect(await last()).toMatchObject({ ...by, reason: null });
     const { stderr } = await run("pause", "patient", "--reason", " ");
     expect(stderr).toContain("1 to 500 characters");
+    const listed = await run("audit", "--user", "tester", "--action", "pause", "--json");
+    expect(JSON.parse(listed.stdout)).toMatchObject({ ...by, action: "pause", source: "patient" });
+    const table = await run("audit", "--event", "evt_cli_1");
+    expect(table.stdout).toMatch(
+      /^WHEN .* WHY\n.* tester .*replay .*evt_cli_1 .*the switch is on\n/,
+    );
+    expect((await run("audit", "--user", "nobody")).stdout).toBe("No entry matches.\n");
+  });
+
+  test("lists each source with its events, its jobs, and its state", async () => {
+    expect((await run("pause", "patient", "--json")).stdout).toBe(
+      '{"source":"patient","paused":true}\n',
+    );
+    const { stdout } = await run("sources", "--json");
+    const sources = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(sources).toContainEqual(
+      expect.objectContaining({ source: "patient", paused: true, verified: true, refused: [] }),
+    );
+    expect((await run("sources")).stdout).toMatch(/\npatient +\S+ +paused +\d/);
+    expect((await run("resume", "patient")).code).toBe(0);
+  });
+
+  test("opens the page of an event, by the address that DASHBOARD_URL has", async () => {
+    const { stdout } = await millrace(["open", "acme", "a/b", "--print"], {
+      env: { ...stores.options().env, DASHBOARD_URL: "https://hooks.example.com/ops" },
+    });
+    expect(stdout).toBe("https://hooks.example.com/ops/event?source=acme&id=a%2Fb\n");
   });
 });

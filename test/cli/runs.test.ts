@@ -77,7 +77,7 @@ test("Ctrl-C stops watching and not the run, which other commands change", async
   expect(JSON.parse(paused.stdout)).toMatchObject({ id: Number(id), state: "paused" });
   expect((await run("runs", "rate", id, "5")).stdout).toContain("5 events per second");
   expect((await run("runs")).stdout).toMatch(
-    new RegExp(`^RUN .*\n${id} +retry +paused .*5/s +0/1 .*tester`),
+    new RegExp(`^RUN .*\n${id} +retry +paused +0/1 .*5/s +tester`),
   );
   expect((await run("runs", "stop", id)).stdout).toContain(`stopped run ${id}`);
   expect((await run("runs", "resume", id)).stdout).toContain(`run ${id} is running`);

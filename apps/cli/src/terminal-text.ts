@@ -36,6 +36,26 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
     .join("\n");
 }
 
+interface List<Item> {
+  readonly json: true | undefined;
+  readonly heads: readonly string[];
+  readonly rowOf: (item: Item) => readonly string[];
+  /** Instead of an empty table. */
+  readonly none: string;
+}
+
+/** Prints a table, cut at the width of the terminal, or a line of JSON for each item. */
+export function writeList<Item>(
+  { stdout }: { readonly stdout: Output },
+  items: readonly Item[],
+  { json, heads, rowOf, none }: List<Item>,
+): void {
+  const rows = () => [...(heads.length === 0 ? [] : [heads]), ...items.map(rowOf)];
+  const table = () => (items.length === 0 ? none : formatTable(rows(), widthOf(stdout)));
+  const text = json === true ? items.map((item) => JSON.stringify(item)).join("\n") : table();
+  if (text !== "") stdout.write(`${text}\n`);
+}
+
 export function cut(line: string, width: number | undefined): string {
   if (width === undefined || line.length <= width) return line;
   return `${line.slice(0, Math.max(0, width - 1))}…`;

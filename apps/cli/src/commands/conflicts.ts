@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
 import { withLedger, withStores } from "../stores.ts";
-import { formatTable, printable, widthOf } from "../terminal-text.ts";
+import { printable, writeList } from "../terminal-text.ts";
 
 const HELP = `
 A delivery that has the ID of an event and another body is answered as a duplicate, and does not run. Its
@@ -36,24 +36,21 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 async function list(
-  { stdout, ...context }: CliContext,
+  context: CliContext,
   source: string | undefined,
   { limit, json }: Options,
 ): Promise<void> {
-  const found = await withLedger({ stdout, ...context }, (ledger) =>
-    ledger.reads.findConflicts(source, limit),
+  await withLedger(context, async ({ reads }) =>
+    writeList(context, await reads.findConflicts(source, limit), {
+      json,
+      none: "No conflicts.",
+      heads: ["SOURCE", "ID", "TYPE", "BODY HASH", "BODY", "LAST SEEN"],
+      rowOf: ({ source: of, event_id, type, body_hash, kept, last_seen_at }) => [
+        ...[of, printable(event_id), printable(type ?? ""), body_hash],
+        ...[kept ? "kept" : "hash only", last_seen_at],
+      ],
+    }),
   );
-  if (json === true) {
-    for (const conflict of found) stdout.write(`${JSON.stringify(conflict)}\n`);
-    return;
-  }
-  if (found.length === 0) return void stdout.write("no conflicts\n");
-  const rows = found.map(({ source: of, event_id, type, body_hash, kept, last_seen_at }) => [
-    ...[of, printable(event_id), printable(type ?? ""), body_hash],
-    ...[kept ? "kept" : "hash only", last_seen_at],
-  ]);
-  const heads = ["SOURCE", "ID", "TYPE", "BODY HASH", "BODY", "LAST SEEN"];
-  stdout.write(`${formatTable([heads, ...rows], widthOf(stdout))}\n`);
 }
 
 /** Characters of each body; `millrace events --body` writes all of one. */

@@ -26,19 +26,21 @@ export function addCommands(program: Command, context: CliContext): void {
   program
     .command("restored")
     .description("continue on a database that was restored or moved")
+    .option("--json", "print the result as JSON")
     .addHelpText("after", RESTORED_HELP)
-    .action(() => runRestored(context));
+    .action(({ json }: { json?: true }) => runRestored(context, json));
   program
     .command("adopt")
     .description("make a copied database a ledger of its own")
     .addOption(
       choice("--pending <action>", "hold (default) or run", ["hold", "run"]).default("hold"),
     )
+    .option("--json", "print the result as JSON")
     .addHelpText("after", ADOPT_HELP)
-    .action(({ pending }: { pending: "hold" | "run" }) => runAdopt(context, pending));
+    .action((options: AdoptOptions) => runAdopt(context, options));
 }
 
-async function runRestored(context: CliContext): Promise<void> {
+async function runRestored(context: CliContext, json: true | undefined): Promise<void> {
   await onCopy(context, async ({ identity, repair, queues, sources }) => {
     if (queues.backend === "redis") {
       await findJobOwner(queues, sources, identity).catch((error: unknown) => {
@@ -46,11 +48,18 @@ async function runRestored(context: CliContext): Promise<void> {
       });
     }
     await repair.keepIdentity(identity, { signs: false });
-    context.stdout.write(`restored: workers of the ledger ${identity.ledger} can start here\n`);
+    const { ledger } = identity;
+    const text = `restored: workers of the ledger ${ledger} can start here`;
+    context.stdout.write(`${json === true ? JSON.stringify({ ledger }) : text}\n`);
   });
 }
 
-async function runAdopt(context: CliContext, pending: "hold" | "run"): Promise<void> {
+interface AdoptOptions {
+  readonly pending: "hold" | "run";
+  readonly json?: true;
+}
+
+async function runAdopt(context: CliContext, { pending, json }: AdoptOptions): Promise<void> {
   await onCopy(context, async ({ identity, repair, queues, sources }) => {
     const holdPending = pending === "hold";
     if (queues.backend === "redis") await requireNoJobs(queues, sources, identity);
@@ -62,7 +71,8 @@ async function runAdopt(context: CliContext, pending: "hold" | "run"): Promise<v
       );
     }
     const told = holdPending ? `; ${held} pending events are failed (given_up)` : "";
-    context.stdout.write(`adopted: this is the ledger ${ledger} now${told}\n`);
+    const text = `adopted: this is the ledger ${ledger} now${told}`;
+    context.stdout.write(`${json === true ? JSON.stringify({ ledger, held }) : text}\n`);
   });
 }
 

@@ -20,39 +20,48 @@ export function addCommands(program: Command, context: CliContext): void {
     .command("migrate")
     .description("apply pending database migrations")
     .option("--check", "only report whether migrations are pending")
+    .option("--json", "print a line of JSON for each part")
     .addHelpText("after", MIGRATE_HELP)
-    .action((options: { check?: true }) => runMigrate(context, options));
+    .action((options: MigrateOptions) => runMigrate(context, options));
 }
 
-async function runMigrate(context: CliContext, { check }: { check?: true }): Promise<void> {
+interface MigrateOptions {
+  readonly check?: true;
+  readonly json?: true;
+}
+
+async function runMigrate(context: CliContext, { check, json }: MigrateOptions): Promise<void> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const stores = await findStores(settings);
-  const print = (line: string) => context.stdout.write(`${line}\n`);
+  const print: Say = (part, applied) => {
+    const line = json === true ? JSON.stringify({ part, applied }) : migratedText(part, applied);
+    context.stdout.write(`${line}\n`);
+  };
   if (check !== true) return await migrateAll(loaded, stores, print);
   await eachPart(loaded, stores, async (pool, { name, options }) => {
     await checkSchema(pool, options);
-    print(`${name}: up to date`);
+    print(name, []);
   });
 }
+
+type Say = (part: string, applied: readonly string[]) => void;
+
+export const migratedText: (...said: Parameters<Say>) => string = (part, applied) =>
+  `${part}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`;
 
 export interface MigrationPart {
   readonly name: "ledger" | "your tables";
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
-export async function migrateAll(
-  loaded: LoadedConfig,
-  stores: Stores,
-  say: (line: string) => void,
-): Promise<void> {
+export async function migrateAll(loaded: LoadedConfig, stores: Stores, say: Say): Promise<void> {
   await eachPart(loaded, stores, async (pool, { name, options }) => {
-    const applied = await migrate({ pool, ...options });
-    say(`${name}: ${applied.length === 0 ? "up to date" : `applied ${applied.join(", ")}`}`);
+    say(name, await migrate({ pool, ...options }));
   });
   if (stores.REDIS_URL !== undefined) return;
   await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
-  say("queue: up to date");
+  say("queue", []);
 }
 
 async function eachPart(

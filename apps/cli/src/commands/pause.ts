@@ -34,6 +34,7 @@ export function addCommands(program: Command, context: CliContext): void {
       .option("--provider <name>", "all sources of this provider, such as stripe")
       .option("--all", "all sources")
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+      .option("--json", "print a line of JSON for each source")
       .addHelpText("after", PAUSE_HELP[verb])
       .action(async (names: string[], options: PauseOptions) => {
         await runPause(context, verb, names, options);
@@ -45,6 +46,7 @@ interface PauseOptions {
   readonly provider?: string;
   readonly all?: true;
   readonly reason?: string;
+  readonly json?: true;
 }
 
 async function runPause(
@@ -57,8 +59,11 @@ async function runPause(
   const sources = chooseSources(config, names, options);
   await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
-      await operator.setPaused(source, verb === "pause");
-      context.stdout.write(`${verb}d ${source}\n`);
+      const paused = verb === "pause";
+      await operator.setPaused(source, paused);
+      const line =
+        options.json === true ? JSON.stringify({ source, paused }) : `${verb}d ${source}`;
+      context.stdout.write(`${line}\n`);
     }
   });
 }

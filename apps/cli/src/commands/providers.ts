@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { STARTERS } from "../init/templates.ts";
-import { formatTable } from "../terminal-text.ts";
+import { writeList } from "../terminal-text.ts";
 
 const PROVIDERS_HELP = `
 Of a sender that is authenticated only, a token or some fields are checked: nothing covers the rest.
@@ -23,14 +23,14 @@ export function addCommands(program: Command, context: CliContext): void {
         verified: provider.authenticatedOnly !== true,
         id_is_signed: provider.idIsSigned,
       }));
-      const rows = lines.map((line) => [
-        line.name,
-        line.function,
-        line.verified ? "verified" : "authenticated only",
-        line.id_is_signed ? "signed" : "unsigned",
-      ]);
-      const table = formatTable([["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"], ...rows]);
-      const text = lines.map((line) => JSON.stringify(line)).join("\n");
-      context.stdout.write(`${json === true ? text : table}\n`);
+      writeList(context, lines, {
+        json,
+        none: "",
+        heads: ["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"],
+        rowOf: (line) => [
+          ...[line.name, line.function, line.verified ? "verified" : "authenticated only"],
+          line.id_is_signed ? "signed" : "unsigned",
+        ],
+      });
     });
 }

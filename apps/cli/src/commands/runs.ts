@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import { number, resultText, watchRun } from "../runs/watch-run.ts";
 import { actorOf, withLedger } from "../stores.ts";
-import { formatTable, printable } from "../terminal-text.ts";
+import { printable, writeList } from "../terminal-text.ts";
 
 const RUNS_HELP = `
 \`millrace retry\`, \`replay\`, and \`give-up\` with a filter start a bulk run. A worker works it off, also after
@@ -80,10 +80,17 @@ async function listRuns(
   { limit, json }: { readonly limit: number; readonly json?: true },
 ): Promise<void> {
   await withLedger(context, async (ledger) => {
-    const runs = await ledger.bulkRuns.find(limit);
-    const lines = runs.map((run) => JSON.stringify(run)).join("\n");
-    const text = json === true ? lines : tableOf(runs, context.stdout.columns);
-    if (text !== "") context.stdout.write(`${text}\n`);
+    writeList(context, await ledger.bulkRuns.find(limit), {
+      json,
+      none: "No bulk run yet.",
+      heads: ["RUN", "VERB", "STATE", "REACHED", "COMPLETED", "FAILED", "PENDING", "RATE", "BY"],
+      rowOf: (run) => [
+        ...[String(run.id), run.verb, run.state],
+        run.total === null ? `${number(run.listed)} of many` : `${run.listed}/${run.total}`,
+        ...[run.results.completed, run.results.failed, run.results.pending].map(number),
+        ...[`${run.rate}/s`, printable(run.started_by ?? "")],
+      ],
+    });
   });
 }
 
@@ -104,14 +111,3 @@ const changeText = (run: BulkRun): string =>
   run.state === "stopped"
     ? `stopped run ${run.id}\n${resultText(run)}`
     : `run ${run.id} is ${run.state}, ${number(run.rate)} events per second`;
-
-function tableOf(runs: readonly BulkRun[], width: number | undefined): string {
-  const rows = runs.map((run) => [
-    ...[String(run.id), run.verb, run.state, run.created_at.slice(0, 19), `${run.rate}/s`],
-    run.total === null ? `${number(run.listed)} of many` : `${run.listed}/${run.total}`,
-    ...[run.results.completed, run.results.failed, run.results.pending].map(number),
-    printable(run.started_by ?? ""),
-  ]);
-  const head = ["RUN", "VERB", "STATE", "STARTED", "RATE", "REACHED"];
-  return formatTable([[...head, "COMPLETED", "FAILED", "PENDING", "BY"], ...rows], width);
-}

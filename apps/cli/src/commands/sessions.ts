@@ -1,10 +1,9 @@
-import type { SessionEntry } from "@millrace/api-contract";
 import { endSession } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { reasonText } from "../parse-option.ts";
 import { actorOf, withLedger } from "../stores.ts";
-import { formatTable, printable } from "../terminal-text.ts";
+import { printable, writeList } from "../terminal-text.ts";
 
 const SESSIONS_HELP = `
 A session that is ended is refused by every dashboard within ten seconds. To end all sessions of a user
@@ -39,20 +38,18 @@ async function runSessions(
 ): Promise<void> {
   await withLedger(context, async (ledger) => {
     if (end === undefined) {
-      const sessions = await ledger.sessions.find();
-      const lines = sessions.map((session) => JSON.stringify(session)).join("\n");
-      const text = json === true ? lines : tableOf(sessions);
-      if (text !== "") context.stdout.write(`${text}\n`);
+      writeList(context, await ledger.sessions.find(), {
+        json,
+        none: "Nobody is signed in.",
+        heads: ["ID", "USER", "ROLE", "NETWORK", "SINCE", "LAST SEEN"],
+        rowOf: ({ id, user, role, network, started_at, seen_at }) => [
+          ...[id, printable(user), role, network, started_at, seen_at],
+        ],
+      });
       return;
     }
     await endSession({ ledger, actor: actorOf(context, reason) }, end);
-    context.stdout.write(`ended ${printable(end)}\n`);
+    const line = json === true ? JSON.stringify({ ended: end }) : `ended ${printable(end)}`;
+    context.stdout.write(`${line}\n`);
   });
-}
-
-function tableOf(sessions: readonly SessionEntry[]): string {
-  const rows = sessions.map(({ id, user, role, network, started_at, seen_at }) => [
-    ...[id, printable(user), role, network, started_at, seen_at],
-  ]);
-  return formatTable([["ID", "USER", "ROLE", "NETWORK", "SINCE", "LAST SEEN"], ...rows]);
 }

@@ -20,7 +20,7 @@ import { roleLaunches } from "../start/role-launches.ts";
 import { createSupervisor, type Supervisor } from "../start/supervisor.ts";
 import { watchProject } from "../start/watch-project.ts";
 import { onStopRequest } from "../stop-request.ts";
-import { migrateAll } from "./migrate.ts";
+import { migrateAll, migratedText } from "./migrate.ts";
 
 const HELP = `
 If DATABASE_URL is not set, it runs an embedded Postgres with its data in .millrace. If REDIS_URL is
@@ -107,7 +107,7 @@ async function runUntil(
   if (stop.signal.aborted) return;
 
   const stores = { DATABASE_URL: database.url, REDIS_URL: redisUrl };
-  await migrateAll(loaded, stores, (line) => say("info", line));
+  await migrateAll(loaded, stores, (...part) => say("info", migratedText(...part)));
   await checkConnections(loaded.config, stores, start.workers);
   if (stop.signal.aborted) return;
 
