@@ -1,3 +1,4 @@
+import type { DisagreementKind } from "@millrace/api-contract";
 import { findSenders, raiseAlerts } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { openTestLedger } from "../support/ledger-fixture.ts";
@@ -6,8 +7,9 @@ import { openForAll } from "../support/open-for.ts";
 const it = openForAll(openTestLedger);
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
 
-async function raised(): Promise<string[]> {
-  await raiseAlerts({ ledger: it.ledger, queues, sources: {}, dashboardUrl: undefined });
+async function raised(disagreements = new Map<DisagreementKind, number>()): Promise<string[]> {
+  const deps = { ledger: it.ledger, queues, sources: {}, dashboardUrl: undefined };
+  await raiseAlerts({ ...deps, disagreements });
   const rows = await it.ask<{ id: string }>(
     "SELECT event_id AS id FROM millrace.events WHERE source = 'millrace' ORDER BY event_id",
   );
@@ -53,4 +55,12 @@ test("many new errors are one alert", async () => {
     "error.reopened|1-back",
     "errors.opened|many",
   ]);
+});
+
+test("a lost queue is one alert, a few repaired jobs are none, and what nothing repairs is one at once", async () => {
+  const raisedBy = async (kind: DisagreementKind, count: number) =>
+    (await raised(new Map([[kind, count]]))).filter((id) => id.startsWith("ledger"));
+  expect(await raisedBy("pending_without_job", 19)).toEqual([]);
+  expect(await raisedBy("pending_without_job", 20)).toEqual(["ledger.disagreed|repaired"]);
+  expect(await raisedBy("unreadable_job", 1)).toContain("ledger.disagreed|left");
 });

@@ -6,7 +6,7 @@ import {
   type createPool,
   type Ledger,
 } from "@millrace/ledger";
-import { raiseAlerts, runRetention } from "@millrace/operations";
+import { raiseAlerts, runRetention, type DisagreementKind } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
 import type { PeriodicTask, RetentionObserver } from "./observe-retention.ts";
 
@@ -33,6 +33,7 @@ export function startPeriodicTasks(
     readonly retentionPool: Pool;
     readonly ledger: Pick<Ledger, "reads" | "repair">;
     readonly dashboardUrl: string | undefined;
+    readonly takeDisagreements: () => ReadonlyMap<DisagreementKind, number>;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
     readonly leading: () => boolean;
     readonly archiveDir: string | undefined;
@@ -70,7 +71,8 @@ export function startPeriodicTasks(
   const alerted = config.sources[ALERTS_SOURCE];
   if (alerted !== undefined && isInternal(alerted)) {
     const alerts = start("alerts", ALERTS_EVERY_MS, async () => {
-      if (leading()) await raiseAlerts({ ...deps, sources: config.sources });
+      const disagreements = deps.takeDisagreements();
+      if (leading()) await raiseAlerts({ ...deps, disagreements, sources: config.sources });
     });
     tasks.push(alerts);
   }

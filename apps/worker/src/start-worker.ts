@@ -1,7 +1,12 @@
 import type { WorkerStores } from "@millrace/connect";
 import { keyOf, type Config, type EnvelopedEvent, type Handler } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
-import { Reconciler, RECONCILER, startBulkRunner } from "@millrace/operations";
+import {
+  Reconciler,
+  RECONCILER,
+  startBulkRunner,
+  type DisagreementKind,
+} from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import { retryUntilAvailable, type ErrorLog, type Logger } from "@millrace/service";
 import { createWorker, type Worker } from "./create-worker.ts";
@@ -50,6 +55,7 @@ export async function startWorker(parts: WorkerParts) {
     {
       ...{ pool, retentionPool, ledger, queues, archiveDir: parts.archiveDir },
       dashboardUrl: parts.dashboardUrl,
+      takeDisagreements: reconciler.takeDisagreements,
       leading: () => reconciler.leading,
       observer: observers.retention,
     },
@@ -77,12 +83,18 @@ export async function startWorker(parts: WorkerParts) {
 function startReconciler({ config, stores, observers }: WorkerParts, worker: Worker) {
   const { pool, ledger, queues } = stores;
   const leader = createLeader({ pool }, RECONCILER);
+  let disagreements = new Map<DisagreementKind, number>();
   const reconciler = new Reconciler(
     {
       ...{ pool, ledger, queues, leader },
       isSound: (event: EnvelopedEvent) => checkJob({ event }) === undefined,
       notify: (notice) => {
         observers.reconciler(notice);
+        if (notice.kind === "passed") {
+          for (const [kind, { count }] of notice.found) {
+            disagreements.set(kind, (disagreements.get(kind) ?? 0) + count);
+          }
+        }
         if (notice.kind !== "job_abandoned") return;
         worker.reportAbandoned(keyOf(notice.event), notice.event.type, notice.reason);
       },
@@ -102,6 +114,11 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
   return {
     get leading() {
       return leader.leading;
+    },
+    takeDisagreements: () => {
+      const taken = disagreements;
+      disagreements = new Map();
+      return taken;
     },
     close: async () => {
       await Promise.all([reconciler.close(), bulkRunner.close()]);

@@ -73,6 +73,41 @@ function incident({ kind, title, details, url }: Alert, routingKey: string): obj
   };
 }
 
+interface EmailOptions {
+  /** One address, or several with commas. */
+  readonly to: string;
+  /** Default: `to`. */
+  readonly from?: string | undefined;
+  /** `smtps://user:password@host:465`. Default: the environment's variable. */
+  readonly smtpUrl?: string | undefined;
+}
+
+/** Sends each alert as an email in plain text, by the server in `ALERT_SMTP_URL`. */
+function email({ to, from = to, smtpUrl }: EmailOptions): AlertChannel {
+  return {
+    name: "email",
+    target: smtpUrl,
+    variable: "ALERT_SMTP_URL",
+    send: async ({ title, details, url }, { target }) => {
+      const { createTransport } = await import("nodemailer");
+      const times = {
+        connectionTimeout: SEND_MS,
+        greetingTimeout: SEND_MS,
+        socketTimeout: SEND_MS,
+      };
+      const transport = createTransport({ url: target, ...times });
+      try {
+        const text = [title, ...details, ...(url === undefined ? [] : [url])].join("\n\n");
+        await transport.sendMail({ from, to, subject: title.slice(0, SUBJECT_CHARS_MAX), text });
+      } finally {
+        transport.close();
+      }
+    },
+  };
+}
+
+const SUBJECT_CHARS_MAX = 200;
+
 async function post(who: string, url: string, body: object, signal: AbortSignal): Promise<void> {
   const response = await fetch(url, {
     method: "POST",
@@ -86,4 +121,4 @@ async function post(who: string, url: string, body: object, signal: AbortSignal)
 }
 
 /** Channels for `alerts` of the config: `alerts: [alertTo.slack(), alertTo.pagerduty()]`. */
-export const alertTo = { slack, webhook, pagerduty };
+export const alertTo = { slack, webhook, email, pagerduty };

@@ -10,6 +10,7 @@
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.
  */
+export type { DisagreementKind } from "@millrace/api-contract";
 export type { Actor } from "@millrace/ledger";
 export { endSession, setErrorState, underAudit } from "./audit.ts";
 export { startBulkRunner, type BulkNotice } from "./bulk-runner.ts";

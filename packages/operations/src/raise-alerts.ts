@@ -5,8 +5,10 @@ import {
   type Config,
   type EmittedEvent,
 } from "@millrace/core";
+import type { DisagreementKind } from "@millrace/api-contract";
 import { ERRORS_MAX, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
+import { DISAGREEMENTS } from "./reconcile/repair.ts";
 import { findFailingSources, findRefusing } from "./sender-findings.ts";
 
 interface Incident extends Alert {
@@ -20,6 +22,8 @@ interface Deps {
   readonly queues: Pick<Queues, "counts" | "ping">;
   readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
+  /** Events about which the reconciler found ledger and queues disagree since the last call. */
+  readonly disagreements: ReadonlyMap<DisagreementKind, number>;
 }
 
 /**
@@ -59,6 +63,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       details: ["It had events in each hour of the day before."],
       url: ofSource(source),
     })),
+    ...disagreed(deps, path("")),
     ...found.runs.map(({ id, verb, state, done, error }) => ({
       kind: "run.ended",
       key: String(id),
@@ -68,6 +73,20 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
     })),
   ];
   await ledger.repair.emitAlerts(incidents.map(toEvent));
+}
+
+/** A worker that dies leaves a few, which the reconciler repairs; a lost queue leaves many. */
+const DISAGREEMENTS_MIN = 20;
+
+function disagreed({ disagreements }: Deps, url: string | undefined): Incident[] {
+  const found = [...disagreements];
+  const sum = found.reduce((total, [, count]) => total + count, 0);
+  const isRepaired = found.every(([kind]) => DISAGREEMENTS[kind].repair !== undefined);
+  if (sum === 0 || (isRepaired && sum < DISAGREEMENTS_MIN)) return [];
+  const title = `Ledger and queues disagreed about ${sum} ${sum === 1 ? "event" : "events"}`;
+  const details = found.map(([kind, count]) => `${count} ${kind}: ${DISAGREEMENTS[kind].act}`);
+  const key = isRepaired ? "repaired" : "left";
+  return [{ kind: "ledger.disagreed", key, title, details, url }];
 }
 
 type Opened = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>["errors"];
