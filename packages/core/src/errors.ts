@@ -47,9 +47,4 @@ export function docsOf(code: ErrorCode): string {
   return `${root}docs/errors.md#${code}`;
 }
 
-export function errorBody(
-  code: ErrorCode,
-  message: string,
-): { error: { code: string; message: string } } {
-  return { error: { code, message } };
-}
+export const errorBody = (code: ErrorCode, message: string) => ({ error: { code, message } });

@@ -32,10 +32,8 @@ export { defineHandlers, type TablesOf, type TypedOn } from "./define-handlers.t
 export * from "./handler.ts";
 export * from "./handler-errors.ts";
 export * from "./provider.ts";
-export type { EventJob, JobResult } from "./event-job.ts";
 export * from "./source-schema.ts";
 export type * from "./settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
-export { jsonBytesAt, jsonPieces, type JsonPiece } from "./json-pieces.ts";
 export * from "./payload.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { jsonBytesAt, jsonPieces } from "./json-pieces.ts";
+import { jsonBytesAt, jsonPieces } from "./payload.ts";
 
 const texts = (json: string) =>
   jsonPieces(Buffer.from(json)).map(({ name, bytes }) => [name, Buffer.from(bytes).toString()]);
