@@ -8,7 +8,7 @@ import {
 } from "@millrace/core";
 import type { Redis } from "ioredis";
 import { checkTopology, connectRedis, watchSentinels } from "./redis-address.ts";
-import { onlineReplicas, parseInfo } from "./redis-durability.ts";
+import { onlineReplicas, parseInfo, watchDisk } from "./redis-durability.ts";
 
 export interface RedisFacts {
   readonly version: string;
@@ -104,6 +104,9 @@ export async function readAppendfsync(url: string): Promise<string | undefined> 
     return Array.isArray(answer) ? String(answer[1]) : undefined;
   });
 }
+
+/** @throws `redis_unreachable` */
+export const isDiskSlow = (url: string): Promise<boolean> => ask(url, TIMEOUT_MS, watchDisk);
 
 async function ask<Answer>(
   text: string,

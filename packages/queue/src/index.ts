@@ -8,16 +8,24 @@
  *   commands (redis-clients.ts, postgres-pool.ts). One circuit breaker for each server.
  * - Retries of an event belong to the processor, and of a lost job to the reconciler.
  */
-export { checkRedis, readAppendfsync, readRedisFacts, redisFaults } from "./check-redis.ts";
-export { isDiskSlow } from "./redis-durability.ts";
+export {
+  checkRedis,
+  isDiskSlow,
+  readAppendfsync,
+  readRedisFacts,
+  redisFaults,
+} from "./check-redis.ts";
 export { isRedisOnThisMachine } from "./redis-address.ts";
-export { createPostgresQueues, type PostgresQueuesOptions } from "./postgres-backend.ts";
+export {
+  connectionsWanted,
+  createPostgresQueues,
+  type PostgresQueuesOptions,
+} from "./postgres-backend.ts";
 export { createRedisQueues } from "./redis-backend.ts";
 export { jobId, queueName } from "./jobs.ts";
 export type { JobOwner, QueueMark, TakenMark } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
 export { createQueueLimits } from "./pressure.ts";
-export { connectionsWanted } from "./postgres-pool.ts";
 export type {
   FinishedFrom,
   FinishedJob,

@@ -1,27 +1,20 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { TIME_MAX_MS, type EventKey } from "@millrace/core";
 import type { Job, JobsOptions, KeepJobs } from "bullmq";
 import type { Backend } from "./backend.ts";
 import type { JobOwner } from "./queue-owner.ts";
 
-const QUEUE_PREFIX = "millrace-";
-
-export function queueName(source: string): string {
-  return `${QUEUE_PREFIX}${source}`;
-}
+export const queueName = (source: string): string => `millrace-${source}`;
 
 // BullMQ keeps a job under `<prefix>:<queue>:<job id>`, the namespace of its own keys, and gives
 // `""`, integers and colons a meaning of its own. None of its names has a digit or an underscore,
-// so an id that has one is safe, and readable in the dashboard.
-const SAFE = /^[A-Za-z0-9_.-]{1,128}$/;
-const UNLIKE_A_KEY = /[0-9_]/;
-const INTEGER = /^-?[0-9]+$/;
-/** Prefixes of `jobId`: a raw id that begins with one could equal another event's job id. */
-const OURS = /^(?:h|g[0-9]+)-/;
+// so an id that has one is safe, and readable in the dashboard. A raw id that begins with a prefix
+// of `jobId` could equal another event's job id.
+const SAFE = /^(?=.*[0-9_])(?!-?[0-9]+$)(?!h-|g[0-9]+-)[A-Za-z0-9_.-]{1,128}$/;
 
 /** The event id where that is safe, else `h-` and its SHA-256; a later generation has `g<n>-`. */
 export function jobId(eventId: string, generation: number): string {
-  const first = isSafe(eventId) ? eventId : `h-${sha256(eventId)}`;
+  const first = SAFE.test(eventId) ? eventId : `h-${hash("sha256", eventId, "base64url")}`;
   return generation === 0 ? first : `g${generation}-${first}`;
 }
 
@@ -33,19 +26,6 @@ export function isJobOf(event: EventKey, source: string, id: string | undefined)
 /** True for a job that another ledger's ingress added. A job without a ledger is anyone's. */
 export function isForeign(ledger: string | undefined, owner: JobOwner): boolean {
   return ledger !== undefined && owner.ledger !== undefined && ledger !== owner.ledger;
-}
-
-function isSafe(eventId: string): boolean {
-  return (
-    SAFE.test(eventId) &&
-    UNLIKE_A_KEY.test(eventId) &&
-    !INTEGER.test(eventId) &&
-    !OURS.test(eventId)
-  );
-}
-
-function sha256(eventId: string): string {
-  return createHash("sha256").update(eventId).digest("base64url");
 }
 
 /**

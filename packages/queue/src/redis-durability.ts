@@ -2,7 +2,6 @@ import { wait } from "@millrace/core";
 import type { Redis } from "ioredis";
 import type { ReplicaWait } from "./backend.ts";
 import type { QueueRisk } from "./queues.ts";
-import { connectRedis } from "./redis-address.ts";
 
 export type DurabilityWatch = ReturnType<typeof createDurabilityWatch>;
 
@@ -106,20 +105,14 @@ function createReplicaWait(
   };
 }
 
-/** Redis begins an fsync each second. @throws when Redis does not answer */
-export async function isDiskSlow(url: string): Promise<boolean> {
-  const client = connectRedis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  client.on("error", () => {});
+/** Redis begins an fsync each second. */
+export async function watchDisk(client: Redis): Promise<boolean> {
   const judge = createDiskJudge();
-  try {
-    for (let waitedMs = 0; waitedMs < WATCHED_MS; waitedMs += FSYNC_MS_MAX) {
-      if (judge(parseInfo(await client.info("persistence"))) === "slow") return true;
-      await wait(FSYNC_MS_MAX);
-    }
-    return false;
-  } finally {
-    client.disconnect();
+  for (let waitedMs = 0; waitedMs < WATCHED_MS; waitedMs += FSYNC_MS_MAX) {
+    if (judge(parseInfo(await client.info("persistence"))) === "slow") return true;
+    await wait(FSYNC_MS_MAX);
   }
+  return false;
 }
 
 export function parseInfo(text: string): Info {

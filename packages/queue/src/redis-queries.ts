@@ -110,20 +110,14 @@ async function readPressure(
     const [depth, ageMs] = (await PRESSURE.run(client, [queue.toKey("")], [])) as [number, number];
     return [source, { depth, oldestAgeMs: ageMs < 0 ? undefined : ageMs }] as const;
   });
-  const [info, ...found] = await Promise.all([client.info("memory"), ...readings.map(orNothing)]);
+  // One queue that Redis refuses does not hide the others; another command reports an outage.
+  const settled = readings.map((reading) => reading.catch(() => undefined));
+  const [info, ...found] = await Promise.all([client.info("memory"), ...settled]);
   const sources = new Map(found.filter((reading) => reading !== undefined));
-  return { memoryShare: memoryShare(info), sources };
-}
-
-/** One queue that Redis refuses does not hide the others; another command reports an outage. */
-function orNothing<T>(reading: Promise<T>): Promise<T | undefined> {
-  return reading.catch(() => undefined);
-}
-
-function memoryShare(info: string): number | undefined {
   const facts = parseInfo(info);
   const max = Number(facts.get("maxmemory") ?? 0);
-  return max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
+  const memoryShare = max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
+  return { memoryShare, sources };
 }
 
 const LEDGER_FIELD = "millrace:ledger";
@@ -132,11 +126,7 @@ async function readLedgerMarks(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, string>> {
-  const read = [...queues].map(async ([source, queue]) => {
-    const mark = await client.hget(queue.toKey("meta"), LEDGER_FIELD).catch(unlessWrongType);
-    return [source, mark] as const;
-  });
-  const marks = await Promise.all(read);
+  const marks = await readMeta(client, queues, LEDGER_FIELD);
   return new Map(marks.flatMap(([source, mark]) => (mark ? [[source, mark]] : [])));
 }
 
@@ -148,17 +138,18 @@ async function readEpochs(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, string | undefined>> {
-  const [info, ...epochs] = await Promise.all([
+  const [info, epochs] = await Promise.all([
     client.info("server"),
-    ...[...queues.values()].map((queue) =>
-      client.hget(queue.toKey("meta"), EPOCH_FIELD).catch(unlessWrongType),
-    ),
+    readMeta(client, queues, EPOCH_FIELD),
   ]);
   const run = parseInfo(info).get("run_id") ?? "";
-  return new Map(
-    [...queues.keys()].map((source, index) => {
-      const epoch = epochs[index] ?? undefined;
-      return [source, epoch === undefined ? undefined : `${epoch}@${run}`];
+  return new Map(epochs.map(([source, epoch]) => [source, epoch && `${epoch}@${run}`]));
+}
+
+const readMeta = (client: Redis, queues: ReadonlyMap<string, Queue>, field: string) =>
+  Promise.all(
+    [...queues].map(async ([source, queue]) => {
+      const value = await client.hget(queue.toKey("meta"), field).catch(unlessWrongType);
+      return [source, value ?? undefined] as const;
     }),
   );
-}
