@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "@millrace/core";
 import { afterAll, expect, test, vi } from "vitest";
-import { openPool } from "./open-pool.ts";
-import { PasswordCommand } from "./password-command.ts";
+import { openPool, PasswordCommand } from "./open-pool.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-pool-"));
 const CA = join(folder, "global-bundle.pem");

@@ -1,10 +1,9 @@
-import { restoreBody } from "../claims/lost-events.ts";
+import { restoreBody } from "../claims/abandon-event.ts";
 import { ping } from "../connection/ping.ts";
 import { areNotCompleted } from "../repair/ledger-status.ts";
 import { markEnqueued } from "../repair/mark-enqueued.ts";
-import { accept } from "./accept.ts";
+import { accept, noteConflicts } from "./accept.ts";
 import { noteDeliveries } from "./deliveries.ts";
-import { noteConflicts } from "./note-conflicts.ts";
 import { noteRefusals } from "./refusals.ts";
 
 export const intake = {

@@ -132,7 +132,7 @@ export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promi
 }
 
 // jsonb takes no text that Postgres cannot store, not even escaped.
-const toJson = (json: AuditJson | readonly AuditJson[]): string =>
+export const toJson = (json: AuditJson | readonly AuditJson[]): string =>
   JSON.stringify(json, (_key, value: unknown) =>
     typeof value === "string" ? cutText(value) : value,
   );

@@ -1,7 +1,7 @@
 import type { BulkRun, BulkState, BulkVerb } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
-import type { Actor } from "./audit.ts";
+import { toJson, type Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows, queryWireRows } from "../connection/rows.ts";
@@ -111,12 +111,9 @@ WHERE r.id = ended.id AND ended.finished_at IS NOT NULL AND ended.results IS NUL
 /** Writes down a run, which the leading worker takes from then on. */
 export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<BulkRun> {
   const { user, role, via, reason } = run.actor;
-  const filter = JSON.stringify(run.filter, (_key, value: unknown) =>
-    typeof value === "string" ? cutText(value) : value,
-  );
   const query = START({
     verb: run.verb,
-    filter,
+    filter: toJson({ ...run.filter }),
     eventsMax: run.limit ?? null,
     rate: run.rate,
     total: run.total ?? null,

@@ -29,18 +29,11 @@ export interface LedgerStatus {
 }
 
 const LEDGER_STATUS_COLUMNS = `${eventColumn("e")},
-  e.status, e.last_error_code AS "errorCode", e.pending_since AS "pendingSince", e.enqueued_at IS NOT NULL AS enqueued,
+  e.status, e.last_error_code AS "errorCode", e.enqueued_at IS NOT NULL AS enqueued,
+  floor(extract(epoch FROM e.pending_since) * 1000)::float8 AS "pendingSinceMs",
   extract(epoch FROM now() - e.pending_since)::float8 * 1000 AS "pendingForMs",
   greatest(0, coalesce(extract(epoch FROM e.next_attempt_at - now())::float8 * 1000, 0)) AS "dueInMs",
   e.pending_since::text AS cursor`;
-
-type LedgerStatusColumns = Omit<LedgerStatus, "pendingSinceMs"> & {
-  readonly pendingSince: Date;
-};
-
-function toLedgerStatus({ pendingSince, ...row }: LedgerStatusColumns): LedgerStatus {
-  return { ...row, pendingSinceMs: pendingSince.getTime() };
-}
 
 /** Looked up one at a time (LIMIT 1): a join may be answered from a hash of the whole table. */
 const LEDGER_STATUSES = `
@@ -61,8 +54,8 @@ export async function ledgerStatuses(
     text: LEDGER_STATUSES,
     values: packKeys(keys.filter(isStorableKey)),
   };
-  const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
-  const found = new Map(rows.map((row) => [keyText(row.event), toLedgerStatus(row)]));
+  const { rows } = await runStatement<LedgerStatus>(ledger.pool, query, ledger.short);
+  const found = new Map(rows.map((row) => [keyText(row.event), row]));
   return keys.map((key) => found.get(keyText(key)));
 }
 
@@ -83,12 +76,6 @@ export async function areNotCompleted(
   const { rows } = await runStatement<{ position: number }>(ledger.pool, query, ledger.prepared);
   const positions = new Set(rows.map(({ position }) => position));
   return keys.map((_, index) => positions.has(index + 1));
-}
-
-export interface PendingCursor {
-  readonly source: string;
-  readonly after?: LedgerStatus | undefined;
-  readonly limit: number;
 }
 
 export interface PendingQuery {
@@ -120,7 +107,7 @@ const PAGES = {
 
 export async function pendingPage(
   ledger: LedgerContext,
-  cursors: readonly PendingCursor[],
+  cursors: readonly { source: string; after?: LedgerStatus | undefined; limit: number }[],
   { which, graceMs }: PendingQuery,
 ): Promise<readonly LedgerStatus[]> {
   const query = {
@@ -134,6 +121,5 @@ export async function pendingPage(
       graceMs,
     ],
   };
-  const { rows } = await runStatement<LedgerStatusColumns>(ledger.pool, query, ledger.short);
-  return rows.map(toLedgerStatus);
+  return (await runStatement<LedgerStatus>(ledger.pool, query, ledger.short)).rows;
 }
