@@ -32,11 +32,8 @@ export async function checkDatabase(pool: Pool, role: RightsRole) {
 /** @throws `postgres_too_old`, `unsupported_isolation` */
 export function requireServer(facts: ServerFacts): void {
   requireSupported(facts);
-  requireReadCommitted(facts);
-}
-
-/** Other isolation levels hide rows that an attempt must see, and its events fail. */
-function requireReadCommitted({ isolation, login }: ServerFacts): void {
+  const { isolation, login } = facts;
+  // Other isolation levels hide rows that an attempt must see, and its events fail.
   if (isolation === "read committed") return;
   throw new MillraceError(
     "unsupported_isolation",

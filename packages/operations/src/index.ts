@@ -22,7 +22,7 @@ export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
 export { changedQueues, findLedgerChanges, LEDGER_CHANGES } from "./reconcile/epochs.ts";
 export { Reconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
-export type { RetentionNotice, RetentionPolicy } from "./retention/policy.ts";
+export type { RetentionNotice, RetentionPolicy } from "./retention/archive-partition.ts";
 export * from "./retention/run-retention.ts";
 export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";

@@ -16,7 +16,9 @@ export async function listQueued(
   { ledger, queues }: Deps,
   filter: EventFilter,
 ): Promise<QueuedPage | null> {
-  if (!canMatch(filter)) return NONE;
+  const { status, outcome, error, run, until, cursor } = filter;
+  const ofLedger = [status, outcome, error, run, until, cursor];
+  if (ofLedger.some((value) => value !== undefined)) return { count: 0, events: [] };
   const sources = [...queues.queues.keys()].filter((name) => name === (filter.source ?? name));
   const readAll = () => Promise.all(sources.map((source) => readSource(queues, source, filter)));
   const pages = await queues.ping().then(readAll, () => []);
@@ -34,12 +36,6 @@ export async function listQueued(
       .slice(0, filter.limit)
       .map(({ source, job }) => queuedRow(source, job)),
   };
-}
-
-const NONE: QueuedPage = { count: 0, events: [] };
-
-function canMatch({ status, outcome, error, run, until, cursor }: EventFilter): boolean {
-  return [status, outcome, error, run, until, cursor].every((value) => value === undefined);
 }
 
 /** One queue that fails does not hide the others. */

@@ -30,7 +30,11 @@ export async function loadHandlers(
     return name === undefined ? [] : [`${nameOf(handler)}: no source ${unknownKey(name, known)}`];
   });
   refuse("no source of their name is configured", strangers);
-  const mute = handlers.filter((handler) => !canMatch(handler)).map(nameOf);
+  const mute = handlers
+    .filter(
+      ({ sources, types }) => !sources.length || !types.length || /\*./.test(types.join("\n")),
+    )
+    .map(nameOf);
   refuse("a handler needs a source and a type, and a * stands only at the end of a type", mute);
   const mixed = mixedTypes(handlers, Object.keys(withUrl(config.sources)));
   refuse("an event may have one set-based handler, or ordinary ones", mixed);
@@ -44,10 +48,6 @@ function refuse(why: string, handlers: readonly string[]): void {
 }
 
 /** True if an event can match the handler. No sender has a `*` within the name of a type. */
-function canMatch({ sources, types }: Handler): boolean {
-  return sources.length > 0 && types.length > 0 && types.every((type) => !/\*./.test(type));
-}
-
 function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
   const sourcesOf = ({ sources }: Handler) =>
     sources.flatMap((name) => (name === "*" ? named : [name]));

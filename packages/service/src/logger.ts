@@ -103,13 +103,9 @@ function writeAll(sink: LogSink, bytes: Buffer): void {
     try {
       left = left.subarray(sink.writeSync(left));
     } catch (error) {
-      if (!isBusy(error)) return;
+      // EAGAIN: a pipe whose reader is slow.
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   }
-}
-
-// A pipe whose reader is slow.
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }

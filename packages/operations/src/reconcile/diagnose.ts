@@ -44,7 +44,12 @@ export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Pro
     }
     // A fault of all queues is not the fault of one.
     if (compared.length === 0) throw error;
-    return { ...mergeComparisons(compared, options.examplesMax), notCompared };
+    const merged = compared.reduce((one, other) => ({
+      found: addFound(one.found, other.found, options.examplesMax),
+      looked: one.looked + other.looked,
+      pending: one.pending + other.pending,
+    }));
+    return { ...merged, notCompared };
   }
 }
 
@@ -72,12 +77,4 @@ async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Com
     await look(findFinished(deps, { ...completed, wasUndone: changes.has(source) }), isNew);
   }
   return { found: counts.found, looked, pending };
-}
-
-function mergeComparisons(compared: readonly Comparison[], examplesMax: number): Comparison {
-  return compared.reduce((one, other) => ({
-    found: addFound(one.found, other.found, examplesMax),
-    looked: one.looked + other.looked,
-    pending: one.pending + other.pending,
-  }));
 }

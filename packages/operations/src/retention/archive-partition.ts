@@ -7,8 +7,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { failpoint, MillraceError } from "@millrace/core";
-import type { ArchivedRow, BodyPartition } from "@millrace/ledger";
-import type { RetentionDeps } from "./policy.ts";
+import type { ArchivedRow, BodyPartition, RetentionLedger } from "@millrace/ledger";
 
 export function archivePath(archiveDir: string, { day }: Pick<BodyPartition, "day">): string {
   return join(archiveDir, `millrace-bodies-${day}.jsonl.gz`);
@@ -170,3 +169,35 @@ function countNewlines(chunk: Buffer): number {
   for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) count += 1;
   return count;
 }
+
+export interface RetentionPolicy {
+  readonly bodiesDays: number;
+  readonly keysDays: number;
+  /** Absolute path of the folder that bodies are written to before they are dropped. */
+  readonly archiveDir?: string | undefined;
+}
+
+export interface RetentionDeps {
+  readonly ledger: RetentionLedger;
+  readonly notify: (notice: RetentionNotice) => void;
+}
+
+export type RetentionNotice =
+  /** Bodies of events that are not completed were moved on from a day to today. */
+  | {
+      readonly kind: "moved";
+      readonly day: string;
+      readonly events: number;
+      readonly bytes: number;
+    }
+  | { readonly kind: "archiving"; readonly day: string; readonly events: number }
+  /** A day's archive is whole. `events` were written by this run: none when it was whole before. */
+  | {
+      readonly kind: "archived";
+      readonly day: string;
+      readonly events: number;
+      readonly file: string;
+    }
+  | { readonly kind: "dropped"; readonly day: string; readonly bytes: number }
+  | { readonly kind: "busy"; readonly day: string }
+  | { readonly kind: "keys_deleted"; readonly events: number };

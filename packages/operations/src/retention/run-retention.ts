@@ -1,7 +1,12 @@
 import { wait } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
-import { archivePartition, archivePath, checkArchiveDir } from "./archive-partition.ts";
-import type { RetentionDeps, RetentionPolicy } from "./policy.ts";
+import {
+  archivePartition,
+  archivePath,
+  checkArchiveDir,
+  type RetentionDeps,
+  type RetentionPolicy,
+} from "./archive-partition.ts";
 
 export type RetentionResult =
   | {
