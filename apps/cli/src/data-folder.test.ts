@@ -3,12 +3,18 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isQueueKey, makeQueueKey, readEnvironment, type Provider } from "@millrace/core";
+import {
+  isQueueKey,
+  makeQueueKey,
+  readEnvironment,
+  type Config,
+  type Provider,
+} from "@millrace/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
-  ensureDevelopmentSecrets,
   ensureQueueKey,
   readDevelopmentSecrets,
+  secretVariables,
   readQueueKey,
   readRun,
   removeRun,
@@ -56,31 +62,37 @@ test("no file, a removed file and a broken file are no run", async () => {
 });
 
 let count = 0;
-const provider = { generateSecret: () => `secret-${(count += 1)}` } as Provider;
+const provider = { name: "hmac", generateSecret: () => `secret-${(count += 1)}` } as Provider;
+
+const secretsOf = (...names: readonly string[]) => {
+  const sources = names.map((name) => [name, { provider, options: {} }]);
+  const config = { sources: Object.fromEntries(sources) } as Config;
+  return secretVariables(config, { env: {}, dataDir: folder });
+};
 
 test("a secret is made once and kept, and a new source gets one of its own", async () => {
-  const first = await ensureDevelopmentSecrets(folder, { stripe: provider });
-  const second = await ensureDevelopmentSecrets(folder, { stripe: provider, github: provider });
-  expect(second["stripe"]).toBe(first["stripe"]);
-  expect(second["github"]).not.toBe(first["stripe"]);
-  expect(await readDevelopmentSecrets(folder)).toEqual(second);
+  const first = await secretsOf("stripe");
+  const second = await secretsOf("stripe", "github");
+  expect(second["STRIPE_WEBHOOK_SECRET"]).toBe(first["STRIPE_WEBHOOK_SECRET"]);
+  expect(second["GITHUB_WEBHOOK_SECRET"]).not.toBe(first["STRIPE_WEBHOOK_SECRET"]);
+  expect(Object.values(await readDevelopmentSecrets(folder))).toEqual(Object.values(second));
 });
 
 test("a source that is gone from the config keeps its secret in the file", async () => {
-  const { stripe } = await ensureDevelopmentSecrets(folder, { stripe: provider });
-  expect(await ensureDevelopmentSecrets(folder, { github: provider })).not.toHaveProperty("stripe");
+  const { STRIPE_WEBHOOK_SECRET: stripe } = await secretsOf("stripe");
+  expect(await secretsOf("github")).not.toHaveProperty("STRIPE_WEBHOOK_SECRET");
   expect(await readDevelopmentSecrets(folder)).toHaveProperty("stripe", stripe);
 });
 
 test("only the owner reads the file", async () => {
-  await ensureDevelopmentSecrets(folder, { stripe: provider });
+  await secretsOf("stripe");
   const { mode } = await stat(join(folder, "secrets.json"));
   expect(mode & 0o777).toBe(0o600);
 });
 
 test("a file that is not ours is left alone, and named", async () => {
   await writeFile(join(folder, "secrets.json"), "[]");
-  await expect(ensureDevelopmentSecrets(folder, { stripe: provider })).rejects.toMatchObject({
+  await expect(secretsOf("stripe")).rejects.toMatchObject({
     code: "invalid_config",
     message: expect.stringContaining("secrets.json"),
   });

@@ -8,7 +8,6 @@ import {
   secretVariable,
   withUrl,
   type Config,
-  type Provider,
 } from "@millrace/core";
 import { resolveSecrets } from "@millrace/service";
 import { z } from "zod";
@@ -85,36 +84,26 @@ export async function readDevelopmentSecrets(dataDir: string): Promise<Record<st
   }
 }
 
-/** Secrets are made once and kept, so that a delivery signed yesterday still verifies. */
-export async function ensureDevelopmentSecrets(
-  dataDir: string,
-  sources: Readonly<Record<string, Provider>>,
+/**
+ * Secrets for the sources that have none, as the environment variables that the ingress reads. They
+ * are made once and kept, so that a delivery signed yesterday still verifies.
+ */
+export async function secretVariables(
+  config: Config,
+  { env, dataDir }: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
 ): Promise<Record<string, string>> {
-  const kept = await readDevelopmentSecrets(dataDir);
-  const created = Object.entries(sources)
-    .filter(([source]) => !Object.hasOwn(kept, source))
-    .map(([source, provider]) => [source, provider.generateSecret()] as const);
-  const secrets = { ...kept, ...Object.fromEntries(created) };
-  if (created.length > 0) {
+  const own = resolveSecrets(config, env);
+  const secrets = await readDevelopmentSecrets(dataDir);
+  const wanted = Object.entries(withUrl(config.sources)).filter(
+    ([name]) => !Object.hasOwn(own, name),
+  );
+  const missing = wanted.filter(([name]) => !Object.hasOwn(secrets, name));
+  for (const [name, { provider }] of missing) secrets[name] = provider.generateSecret();
+  if (missing.length > 0) {
     const text = `${JSON.stringify(secrets, null, 2)}\n`;
     await writePrivateFile(join(dataDir, "secrets.json"), text);
   }
-  return Object.fromEntries(Object.keys(sources).map((source) => [source, secrets[source] ?? ""]));
-}
-
-/** Secrets for the sources that have none, as the environment variables that the ingress reads. */
-export async function secretVariables(
-  config: Config,
-  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
-): Promise<Record<string, string>> {
-  const own = resolveSecrets(config, from.env);
-  const providers = Object.entries(withUrl(config.sources))
-    .filter(([name]) => !Object.hasOwn(own, name))
-    .map(([name, source]) => [name, source.provider] as const);
-  const secrets = await ensureDevelopmentSecrets(from.dataDir, Object.fromEntries(providers));
-  return Object.fromEntries(
-    Object.entries(secrets).map(([name, secret]) => [secretVariable(name), secret]),
-  );
+  return Object.fromEntries(wanted.map(([name]) => [secretVariable(name), secrets[name] ?? ""]));
 }
 
 export async function readQueueKey(dataDir: string): Promise<string | undefined> {

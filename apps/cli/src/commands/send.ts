@@ -15,8 +15,8 @@ import {
   usualType,
   identifiedAs,
 } from "../send/create-event.ts";
-import { createPoster } from "../send/post-delivery.ts";
-import { IN_FLIGHT, sendMany, sendOne } from "../send/send-many.ts";
+import { postDelivery } from "../send/post-delivery.ts";
+import { sendMany, sendOne } from "../send/send-many.ts";
 import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -95,31 +95,26 @@ async function runSend(
     overrides: options.set ?? [],
   };
 
-  const poster = createPoster(url, IN_FLIGHT);
-  const deliver = (event: SignRequest) => poster.post(provider.sign(event), event.body);
-  try {
-    if (options.count > 1) {
-      return await sendMany(recipe, deliver, { ...context, count: options.count });
-    }
-    const event = createEvent(recipe, 0);
-    const names = identifiedAs(provider, event, provider.sign(event));
-    const heading = names
-      .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
-      .join("");
-    const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
-    if (options.wait !== true) return await send();
-    // A ledger that cannot be read is found before anything is sent.
-    return await withLedger(context, async (ledger) => {
-      const exitCode = await send();
-      if (exitCode !== 0) return exitCode;
-      return await tellEnds(context, ledger, {
-        keys: names.map(({ eventId }) => ({ source, eventId })),
-        timeoutMs: options.timeout ?? WAIT_MS,
-      });
-    });
-  } finally {
-    poster.close();
+  const deliver = (event: SignRequest) => postDelivery(url, provider.sign(event), event.body);
+  if (options.count > 1) {
+    return await sendMany(recipe, deliver, { ...context, count: options.count });
   }
+  const event = createEvent(recipe, 0);
+  const names = identifiedAs(provider, event, provider.sign(event));
+  const heading = names
+    .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
+    .join("");
+  const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
+  if (options.wait !== true) return await send();
+  // A ledger that cannot be read is found before anything is sent.
+  return await withLedger(context, async (ledger) => {
+    const exitCode = await send();
+    if (exitCode !== 0) return exitCode;
+    return await tellEnds(context, ledger, {
+      keys: names.map(({ eventId }) => ({ source, eventId })),
+      timeoutMs: options.timeout ?? WAIT_MS,
+    });
+  });
 }
 
 async function tellEnds(

@@ -1,4 +1,4 @@
-import { dirname, relative } from "node:path";
+import { dirname, relative, basename } from "node:path";
 import { isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
@@ -10,6 +10,7 @@ import {
   resolveSecrets,
 } from "@millrace/service";
 import type { Command } from "commander";
+import { watch, type FSWatcher } from "chokidar";
 import { type CliContext, readSettings, type Settings } from "../context.ts";
 import { secretVariables, ensureQueueKey } from "../data-folder.ts";
 import { wholeNumber } from "../parse-option.ts";
@@ -18,7 +19,6 @@ import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
 import { roleLaunches } from "../start/role-launches.ts";
 import { createSupervisor, type Supervisor } from "../start/supervisor.ts";
-import { watchProject } from "../start/watch-project.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { migrateAll, migratedText } from "./migrate.ts";
 
@@ -223,4 +223,27 @@ async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> 
       { cause: error },
     );
   }
+}
+
+/** A save can be several writes, and can change several files. */
+const SETTLED_MS = 50;
+const CODE = /\.([cm]?[jt]sx?|json)$/;
+
+function watchProject(
+  folder: string,
+  dataDir: string,
+  { onChange, onError }: { onChange: (path: string) => void; onError: (error: unknown) => void },
+): FSWatcher {
+  let settling: NodeJS.Timeout | undefined;
+  const isIgnored = (path: string, stats?: { isFile(): boolean }): boolean => {
+    if (path === folder) return false;
+    const name = basename(path);
+    if (name === "node_modules" || name.startsWith(".") || path === dataDir) return true;
+    return stats?.isFile() === true && !CODE.test(name);
+  };
+  const watcher = watch(folder, { ignored: isIgnored, ignoreInitial: true }).on("error", onError);
+  return watcher.on("all", (_, path) => {
+    clearTimeout(settling);
+    settling = setTimeout(onChange, SETTLED_MS, path);
+  });
 }

@@ -1,5 +1,3 @@
-import { Agent as HttpAgent, request as httpRequest } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { jsonOf } from "@millrace/core";
 
 export type Reply =
@@ -8,46 +6,31 @@ export type Reply =
 
 const TIMEOUT_MS = 15_000;
 
-export function createPoster(url: URL, connections: number) {
-  const isSecure = url.protocol === "https:";
-  const options = { keepAlive: true, maxSockets: connections };
-  const agent = isSecure ? new HttpsAgent(options) : new HttpAgent(options);
-  const send = isSecure ? httpsRequest : httpRequest;
-
-  function post(headers: Readonly<Record<string, string>>, body: Uint8Array): Promise<Reply> {
-    return new Promise((resolve) => {
-      const startedAt = performance.now();
-      const fail = (error: NodeJS.ErrnoException) => resolve(noAnswer(error));
-      const length = { "content-length": String(body.byteLength) };
-      const request = send(
-        url,
-        { method: "POST", agent, headers: { ...headers, ...length }, timeout: TIMEOUT_MS },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on("data", (chunk: Buffer) => chunks.push(chunk));
-          response.once("error", fail);
-          response.once("end", () => {
-            const ms = performance.now() - startedAt;
-            const text = Buffer.concat(chunks).toString();
-            resolve({ kind: "answer", status: response.statusCode ?? 0, body: text, ms });
-          });
-        },
-      );
-      request.once("timeout", () => request.destroy(new Error(`silent for ${TIMEOUT_MS} ms`)));
-      request.once("error", fail);
-      request.end(body);
-    });
+export async function postDelivery(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  bytes: Uint8Array,
+): Promise<Reply> {
+  const startedAt = performance.now();
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const body = bytes as Uint8Array<ArrayBuffer>;
+    const answer = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    const text = await answer.text();
+    const ms = performance.now() - startedAt;
+    return { kind: "answer", status: answer.status, body: text, ms };
+  } catch (error) {
+    return noAnswer(error as Error);
   }
-
-  return { post, close: () => agent.destroy() };
 }
 
-function noAnswer(error: NodeJS.ErrnoException): Reply {
+function noAnswer(error: Error): Reply {
   // Every address of a host refused: the reason stands in the first of the errors within.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const cause: NodeJS.ErrnoException = first instanceof Error ? first : error;
-  const refused = cause.code === "ECONNREFUSED" || cause.code === "ENOTFOUND";
-  return { kind: "no_answer", reason: cause.message, refused };
+  const { cause = error } = error;
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+  const { code, message }: NodeJS.ErrnoException = first instanceof Error ? first : error;
+  const refused = code === "ECONNREFUSED" || code === "ENOTFOUND";
+  return { kind: "no_answer", reason: message, refused };
 }
 
 type Verdict = "accepted" | "duplicate" | { readonly rejected: string };

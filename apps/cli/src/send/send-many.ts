@@ -5,6 +5,7 @@ import { createEvent, type EventRecipe } from "./create-event.ts";
 import { type Reply, readVerdict } from "./post-delivery.ts";
 import { printable } from "../terminal-text.ts";
 
+/** @internal */
 export const IN_FLIGHT = 20;
 
 export async function sendOne(

@@ -110,14 +110,18 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
         ranWell = true;
         waitMs = times.backoffFirstMs;
       }
-      refusals = isRefusal(death) ? refusals + 1 : 0;
-      const isRefused = !ranWell && (isFinal(death) || refusals >= EARLY_DEATHS_MAX);
+      const { error } = death;
+      const isPassing = error === undefined ? death.hadListened : PASSING.has(error.code);
+      refusals = isPassing ? 0 : refusals + 1;
+      // Another start would only repeat an error that the process reported.
+      const isFinal = error !== undefined && error.code !== "internal" && !isPassing;
+      const isRefused = !ranWell && (isFinal || refusals >= EARLY_DEATHS_MAX);
       if (isRefused && hooks.isWatching !== true) {
         const text = `Cannot start ${name}: ${death.reason}, ${EARLY_DEATHS_MAX} times over`;
-        givenUp.resolve(death.error ?? new MillraceError("internal", text));
+        givenUp.resolve(error ?? new MillraceError("internal", text));
         return;
       }
-      const reason = death.error?.message ?? death.reason;
+      const reason = error?.message ?? death.reason;
       hooks.onRestart(name, reason, isRefused ? undefined : waitMs);
       const called = AbortSignal.any([stopping.signal, restarting.signal]);
       await wait(isRefused ? WAIT_MAX_MS : waitMs, called);
@@ -151,16 +155,6 @@ function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
   let resolve: (value: Value) => void = () => {};
   const promise = new Promise<Value>((settle) => (resolve = settle));
   return { promise, resolve };
-}
-
-/** A death that the next start will probably repeat. */
-function isRefusal({ error, hadListened }: Death): boolean {
-  return error === undefined ? !hadListened : !PASSING.has(error.code);
-}
-
-/** The process reported its error, which another start would only repeat. */
-function isFinal({ error }: Death): boolean {
-  return error !== undefined && error.code !== "internal" && !PASSING.has(error.code);
 }
 
 const PASSING: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "port_in_use", "shutting_down"]);
