@@ -1,4 +1,6 @@
 import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { isLoopback, MillraceError, type Config } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
@@ -11,8 +13,9 @@ import {
   type Logger,
   type Readiness,
 } from "@millrace/service";
-import express, { type Express } from "express";
+import express, { type Express, Router } from "express";
 import type { Registry } from "prom-client";
+import { pageFolder } from "@millrace/ledger-page";
 import { answerErrors } from "./api/answer-error.ts";
 import { createApi, createOpenRoutes } from "./api/create-api.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
@@ -23,7 +26,6 @@ import {
   type CompareOptions,
   type Overviews,
 } from "./overviews.ts";
-import { createPageRoutes } from "./page-routes.ts";
 import { createAuthenticator, type Authenticator } from "./security/authenticator.ts";
 import {
   BOARD_CSP,
@@ -31,6 +33,7 @@ import {
   checkWrite,
   OWN_CSP,
   securityHeaders,
+  PAGE_CSP,
 } from "./security/browser-security.ts";
 import { weaknessOf, type Credentials } from "./security/credentials.ts";
 import { guard, requireToken } from "./security/guard.ts";
@@ -125,7 +128,7 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
 
   const status = statusRouter({ ...deps, reasons: isLocal(options) });
   app.get(["/healthz", "/readyz"], status);
-  app.use(checkHost(options));
+  app.use(checkHost(options.host, options.hosts));
   app.use(checkWrite);
   const { authenticator } = deps;
   app.use("/api", createOpenRoutes(authenticator));
@@ -170,3 +173,51 @@ export function checkOptions(options: DashboardOptions): void {
 const NO_CREDENTIALS =
   "DASHBOARD_USER and DASHBOARD_PASSWORD are not set, and neither is DASHBOARD_TOKENS, so anyone " +
   "could retry events there";
+
+const LISTS = ["/", "/events", "/errors", "/runs", "/sources", "/audit"];
+const PATHS = [...LISTS, "/event", "/errors/:fingerprint", "/runs/:id"];
+const OTHERS = /^\/(?:api|assets|metrics|queues)(?:\/|$)/;
+/** Seconds. An asset's name carries a hash of its content. */
+const FOR_EVER = 31_536_000;
+
+/** Serves the page to anyone: it holds no data. @throws `internal` when it was not built. */
+function createPageRoutes(): Router {
+  const document = readDocument();
+  const router = Router();
+  router.get(PATHS, securityHeaders(PAGE_CSP), (_request, response) => {
+    response.type("html").send(document);
+  });
+  router.use(
+    "/assets",
+    express.static(fileURLToPath(new URL("assets/", pageFolder)), {
+      index: false,
+      redirect: false,
+      setHeaders: (response) => {
+        response.setHeader("Cache-Control", `public, max-age=${FOR_EVER}, immutable`);
+      },
+    }),
+  );
+  // A browser gets the page for an unknown path too, and a program an error.
+  router.get(
+    "/{*path}",
+    (request, _response, next) => {
+      const isBrowser = request.accepts(["json", "html"]) === "html";
+      next(isBrowser && !OTHERS.test(request.path) ? undefined : "route");
+    },
+    securityHeaders(PAGE_CSP),
+    (_request, response) => void response.status(404).type("html").send(document),
+  );
+  return router;
+}
+
+function readDocument(): string {
+  try {
+    return readFileSync(new URL("index.html", pageFolder), "utf8");
+  } catch (error) {
+    throw new MillraceError(
+      "internal",
+      "Cannot serve the ledger's page: it was not built. Run `npm run build`",
+      { cause: error },
+    );
+  }
+}

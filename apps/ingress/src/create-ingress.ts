@@ -18,9 +18,8 @@ import {
   type Readiness,
 } from "@millrace/service";
 import type { Registry } from "prom-client";
-import { registerIngressGauges, registerQueueGauges } from "./ingress-gauges.ts";
+import { registerIngressGauges, registerQueueGauges, observeIntake } from "./observe-intake.ts";
 import { createIngressServer } from "./ingress-server.ts";
-import { observeIntake } from "./observe-intake.ts";
 
 export interface IngressDeps {
   readonly config: Config;

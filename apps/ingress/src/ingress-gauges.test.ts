@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { registerQueueGauges } from "./ingress-gauges.ts";
+import { registerQueueGauges } from "./observe-intake.ts";
 
 test("the gauges show the queue as it is when they are read", async () => {
   const registry = new Registry();

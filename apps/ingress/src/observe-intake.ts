@@ -1,7 +1,8 @@
 import { meaningOf } from "@millrace/core";
-import type { IntakeNotice, Notify } from "@millrace/intake";
+import type { IntakeNotice, Notify, ActiveStore } from "@millrace/intake";
 import { createErrorLog, metricsOf, type Logger } from "@millrace/service";
 import type { Registry } from "prom-client";
+import type { Pressure } from "@millrace/queue";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
 const REJECTION_INTERVAL_MS = 10_000;
@@ -138,3 +139,75 @@ function withoutMessage(error: unknown): string {
   const frames = (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
   return [error.name, ...frames.slice(0, 3).map((line) => line.trim())].join(" ");
 }
+
+export function registerIngressGauges(
+  registry: Registry,
+  state: { bytesInFlight(): number; activeStores(): readonly ActiveStore[] },
+): void {
+  const { scraped } = metricsOf(registry);
+  scraped(
+    "millrace_ingress_bytes_in_flight",
+    "Bytes of request bodies held in memory.",
+    [],
+    (gauge) => gauge.set(state.bytesInFlight()),
+  );
+  scraped(
+    "millrace_ingress_active_store",
+    "1 for the event store that receives a source's events now (queue, ledger, none).",
+    ["source", "store"],
+    (gauge) => {
+      for (const { source, active: store = "none" } of state.activeStores()) {
+        for (const name of ["queue", "ledger", "none"] as const) {
+          gauge.set({ source, store: name }, name === store ? 1 : 0);
+        }
+      }
+    },
+  );
+  scraped(
+    "millrace_ingress_degraded",
+    "1 while a source's events do not go to the event store that its config prefers.",
+    ["source"],
+    (gauge) => {
+      for (const { source, active, preferred } of state.activeStores()) {
+        gauge.set({ source }, active === preferred ? 0 : 1);
+      }
+    },
+  );
+}
+
+/** Registers how full the queue is, as the ingress sees it, also while no worker runs. */
+export function registerQueueGauges(
+  registry: Registry,
+  state: { sources: readonly string[]; pressure(): Pressure },
+): void {
+  const { scraped } = metricsOf(registry);
+  const ofEachSource = (name: string, help: string, read: (of: SourcePressure) => number) =>
+    scraped(`millrace_ingress_queue_${name}`, help, ["source"], (gauge) => {
+      const pressure = state.pressure();
+      for (const source of state.sources) gauge.set({ source }, read(pressure.of(source)));
+    });
+  scraped(
+    "millrace_ingress_queue_memory_ratio",
+    "Redis memory in use as a fraction of maxmemory; 0 without maxmemory, and on Postgres.",
+    [],
+    (gauge) => gauge.set(state.pressure().memoryShare ?? 0),
+  );
+  scraped(
+    "millrace_ingress_queue_at_risk",
+    "1 while Redis may lose what it confirms, by reason (redis_disk_slow, redis_no_replica).",
+    ["reason"],
+    (gauge) => {
+      const { risk } = state.pressure();
+      for (const reason of RISKS) gauge.set({ reason }, risk === reason ? 1 : 0);
+    },
+  );
+  ofEachSource("depth", "Jobs that wait for a worker or for their next attempt.", (of) => of.depth);
+  ofEachSource(
+    "oldest_seconds",
+    "How long the oldest job has waited for its first attempt; 0 when none waits.",
+    ({ oldestAgeMs }) => (oldestAgeMs ?? 0) / 1_000,
+  );
+}
+
+const RISKS: readonly NonNullable<Pressure["risk"]>[] = ["redis_disk_slow", "redis_no_replica"];
+type SourcePressure = ReturnType<Pressure["of"]>;

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
-import { OpenConnections } from "./open-connections.ts";
+import { OpenConnections } from "./ingress-server.ts";
 
 /** The used parts of a socket. */
 class FakeSocket extends EventEmitter {

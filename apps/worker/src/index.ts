@@ -1,3 +1,3 @@
-export { createWorker, type Worker } from "./create-worker.ts";
+export { createWorker, type Worker } from "./start-worker.ts";
 export { main } from "./main.ts";
 export { createWorkerRole } from "./worker-role.ts";

@@ -1,9 +1,13 @@
 import type { ConnectionReset } from "@millrace/ledger";
-import type { BulkNotice } from "@millrace/operations";
+import {
+  type BulkNotice,
+  DISAGREEMENT_KINDS,
+  LEDGER_CHANGES,
+  type ReconcilerNotice,
+} from "@millrace/operations";
 import type { QueueNotice } from "@millrace/queue";
-import { metricsOf } from "@millrace/service";
+import { metricsOf, type Logger } from "@millrace/service";
 import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
-import { observeReconciler } from "./observe-reconciler.ts";
 import { observeRetention } from "./observe-retention.ts";
 
 export type Observers = ReturnType<typeof createObservers>;
@@ -102,4 +106,174 @@ function observeBulkRuns({ logger, logError }: ObserverDeps): (notice: BulkNotic
         return logError("bulk runs", notice.error);
     }
   };
+}
+
+type Deps = Pick<ObserverDeps, "registry" | "logger" | "logError" | "leading">;
+
+function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
+  const count = createReconcilerMetrics(deps);
+  return (notice) => {
+    count(notice);
+    log(notice, deps);
+  };
+}
+
+/** Registers the reconciler's metrics. Only the leader of several workers counts. */
+function createReconcilerMetrics(
+  deps: Pick<Deps, "registry" | "leading">,
+): (notice: ReconcilerNotice) => void {
+  const metrics = registerMetrics(deps);
+  const last = new Map<string, number>();
+  for (const kind of LEDGER_CHANGES) metrics.ledgerChanges.inc({ kind }, 0);
+  metrics.failures.inc({ source: "" }, 0);
+  reset();
+
+  function reset(): void {
+    last.clear();
+    for (const kind of DISAGREEMENT_KINDS) metrics.disagreements.set({ kind }, 0);
+  }
+
+  function countPass(pass: ReconcilerNotice & { kind: "passed" }): void {
+    for (const kind of DISAGREEMENT_KINDS) {
+      const count = pass.found.get(kind)?.count ?? 0;
+      // A partial pass compares only some finished jobs: it can find more, never fewer.
+      if (SEEN_WHOLE.has(kind) && !pass.whole && count <= (last.get(kind) ?? 0)) continue;
+      last.set(kind, count);
+      metrics.disagreements.set({ kind }, count);
+    }
+    metrics.lastPass.setToCurrentTime();
+  }
+
+  function countChanges(changes: LedgerChanges): void {
+    for (const [source, change] of changes) {
+      metrics.ledgerChanges.inc({ kind: change.kind });
+      if (change.kind !== "restarted") metrics.unnamed.set({ source }, change.unnamed);
+    }
+  }
+
+  return (notice) => {
+    if (notice.kind === "passed") countPass(notice);
+    else if (notice.kind === "follows") reset();
+    else if (notice.kind === "pass_failed") metrics.failures.inc({ source: notice.source ?? "" });
+    else if (notice.kind === "ledger_changed") countChanges(notice.changes);
+  };
+}
+
+function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading">) {
+  const { counter, gauge, scraped } = metricsOf(registry);
+  scraped(
+    "millrace_reconciler_leader",
+    "1 in the one worker that compares ledger and queues.",
+    [],
+    (leader) => leader.set(leading() ? 1 : 0),
+  );
+  return {
+    disagreements: gauge(
+      "millrace_disagreements",
+      "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
+      "kind",
+    ),
+    lastPass: gauge(
+      "millrace_reconciler_last_pass_timestamp_seconds",
+      "When this process last finished a pass, in Unix time.",
+    ),
+    failures: counter(
+      "millrace_reconciler_pass_failures_total",
+      "Passes that failed. The source is empty unless the queue of one source failed by itself.",
+      "source",
+    ),
+    ledgerChanges: counter(
+      "millrace_ledger_changes_total",
+      "Queues that knew another Postgres, or a later state of it, by how it differs.",
+      "kind",
+    ),
+    unnamed: gauge(
+      "millrace_ledger_unnamed_events",
+      "Completed events of a source that its ledger had lost when that was last found, and whose jobs were gone.",
+      "source",
+    ),
+  };
+}
+
+type LedgerChanges = (ReconcilerNotice & { kind: "ledger_changed" })["changes"];
+
+/** Without a repair, these are found again, and only by a pass over everything. */
+const SEEN_WHOLE: ReadonlySet<string> = new Set([
+  "unrecorded_job_completed",
+  "unrecorded_job_unsigned",
+  "unreadable_job",
+]);
+
+function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
+  switch (notice.kind) {
+    case "queue_changed":
+      return logQueueChange(notice.changes, logger);
+    case "ledger_changed":
+      return logLedgerChange(notice.changes, logger);
+    case "progress":
+      return logger.info({ compared: notice.looked, repaired: notice.repaired }, "reconciling");
+    case "passed":
+      if (notice.found.size === 0 && !notice.whole) return;
+      return logger.info(passFields(notice), "reconciled");
+    case "job_abandoned":
+      return logError(
+        "reconciler: failed",
+        `event ${notice.event.eventId} of ${notice.event.source}: ${notice.reason}`,
+      );
+    case "pass_failed":
+      return logError(
+        notice.source === undefined ? "reconciler" : `reconciler: ${notice.source}`,
+        notice.error,
+      );
+    case "follows":
+      return;
+  }
+}
+
+/** A queue that is seen for the first time is no warning. */
+function logQueueChange(
+  changes: (ReconcilerNotice & { kind: "queue_changed" })["changes"],
+  logger: Logger,
+): void {
+  const which = (kind: string) =>
+    [...changes].filter(([, change]) => change === kind).map(([source]) => source);
+  const [added, changed] = [which("new"), which("changed")];
+  if (added.length > 0) {
+    logger.info({ sources: added }, "a queue is new; comparing all pending events with it");
+  }
+  if (changed.length > 0) {
+    logger.warn(
+      { sources: changed },
+      "a queue was restarted, flushed, or restored; comparing all pending events with it",
+    );
+  }
+}
+
+/** A restart is an error only if it has lost data; then another line follows. */
+function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
+  for (const [source, { kind, unnamed, fromMs, tillMs }] of changes) {
+    if (kind === "restarted") {
+      logger.info({ source }, "Postgres was restarted; comparing all jobs that completed with it");
+      continue;
+    }
+    const lost = {
+      unnamed,
+      from: new Date(fromMs).toISOString(),
+      till: new Date(tillMs).toISOString(),
+    };
+    logger.error(
+      { source, change: kind, ...lost },
+      "Postgres was failed over or restored; comparing everything with it, and running again what it has lost",
+    );
+  }
+}
+
+function passFields({ found, repaired, looked, tookMs }: ReconcilerNotice & { kind: "passed" }) {
+  const kinds = [...found].map(([kind, { count, examples }]) => {
+    const shown = examples.map(({ source, event_id, generation, job_id, detail }) =>
+      event_id === null ? { source, job_id, detail } : { source, event_id, generation },
+    );
+    return [kind, { count, examples: shown }] as const;
+  });
+  return { compared: looked, repaired, took_ms: tookMs, found: Object.fromEntries(kinds) };
 }

@@ -54,7 +54,8 @@ export function startPeriodicTasks(
     observer.onResult(result);
   });
   let keepMs = keepCompletedMs;
-  const completedEveryMs = clamp(keepCompletedMs / COMPLETED_SHARE, COMPLETED_EVERY_MS);
+  const { min, max } = COMPLETED_EVERY_MS;
+  const completedEveryMs = Math.min(Math.max(keepCompletedMs / COMPLETED_SHARE, min), max);
   const completed = start("completed jobs", completedEveryMs, async (signal) => {
     if (!leading()) return;
     const { memoryShare = 0 } = await queues.measurePressure();
@@ -81,10 +82,6 @@ export function startPeriodicTasks(
       await settlesWithin(Promise.all(tasks.map((task) => task.close())), CLOSE_MS);
     },
   };
-}
-
-function clamp(value: number, { min, max }: { min: number; max: number }): number {
-  return Math.min(Math.max(value, min), max);
 }
 
 interface Task {

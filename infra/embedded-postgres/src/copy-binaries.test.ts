@@ -3,7 +3,7 @@ import { cp, lstat, mkdir, mkdtemp, readdir, rm, symlink, truncate } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { copyBinaries, hasItsLinks } from "./copy-binaries.ts";
+import { copyBinaries, hasItsLinks } from "./find-binaries.ts";
 
 let folder: string;
 let native: string;

@@ -5,7 +5,13 @@ import { readFile, readlink, realpath, rm } from "node:fs/promises";
 import { MillraceError } from "@millrace/core";
 import { APP_LOGIN } from "./app-login.ts";
 import { ensureDatabase, serverUrl, answeringPid } from "./ask-server.ts";
-import { endOrphans, endProcess } from "./end-process.ts";
+import {
+  endOrphans,
+  endProcess,
+  launchError,
+  launchPostmaster,
+  type Launch,
+} from "./launch-postmaster.ts";
 import { findBinaries } from "./find-binaries.ts";
 import {
   findFreePort,
@@ -15,7 +21,6 @@ import {
   type ServerFile,
 } from "./server-file.ts";
 import { initialiseData, isInitialised } from "./initialise-data.ts";
-import { launchError, launchPostmaster, type Launch } from "./launch-postmaster.ts";
 import { lockFolder, type FolderLock } from "./lock-folder.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 import { serverUser, runTool } from "./server-user.ts";

@@ -9,7 +9,7 @@ let port: number;
 
 async function serve(options: { boundHost?: string; hosts?: string[] }) {
   const app = express();
-  app.use(checkHost({ host: options.boundHost ?? "127.0.0.1", hosts: options.hosts ?? [] }));
+  app.use(checkHost(options.boundHost ?? "127.0.0.1", options.hosts));
   app.use(checkWrite);
   app.use((_request, response) => void response.json({}));
   app.use(answerErrors(() => {}));

@@ -5,23 +5,18 @@ import type { Request, RequestHandler } from "express";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
-interface Hosts {
-  readonly host: string;
-  readonly hosts?: readonly string[];
-}
-
 /**
  * Refuses requests of another `Host` with 403 `forbidden`, against DNS rebinding. A server that
  * listens on every address also takes its addresses: rebinding needs a name.
  */
-export function checkHost({ host, hosts = [] }: Hosts): RequestHandler {
-  const known = new Set([...LOOPBACK, inUrl(host), ...hosts.map((name) => name.toLowerCase())]);
+export function checkHost(host: string, hosts: readonly string[] = []): RequestHandler {
+  const inUrl = isIP(host) === 6 ? `[${host}]` : host;
+  const known = new Set([...LOOPBACK, ...[inUrl, ...hosts].map((name) => name.toLowerCase())]);
   const takesAddresses = WILDCARDS.has(host);
   return (request, _response, next) => {
-    const asked = hostOf(request.headers.host);
-    if (asked !== undefined && (known.has(asked) || (takesAddresses && isAddress(asked)))) {
-      return next();
-    }
+    const asked = HOST.exec(request.headers.host ?? "")?.[1]?.toLowerCase() ?? "";
+    const isAddress = isIP(asked.replace(/^\[|\]$/g, "")) !== 0;
+    if (known.has(asked) || (takesAddresses && isAddress)) return next();
     throw new MillraceError(
       "forbidden",
       "Cannot serve this request: its Host is not this server's",
@@ -29,12 +24,7 @@ export function checkHost({ host, hosts = [] }: Hosts): RequestHandler {
   };
 }
 
-function hostOf(header: string | undefined): string | undefined {
-  return /^(\[[0-9a-f:.]+\]|[^:[\]/@\s]+)(?::\d{1,5})?$/i.exec(header ?? "")?.[1]?.toLowerCase();
-}
-
-const isAddress = (host: string): boolean => isIP(host.replace(/^\[|\]$/g, "")) !== 0;
-const inUrl = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host).toLowerCase();
+const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]/@\s]+)(?::\d{1,5})?$/i;
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 

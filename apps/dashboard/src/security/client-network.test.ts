@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { networkOfAddress } from "./client-network.ts";
+import { networkOfAddress } from "./authenticator.ts";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],
