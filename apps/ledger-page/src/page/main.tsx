@@ -8,33 +8,28 @@ import { SESSION_KEY } from "./api/queries.ts";
 import { ApiError } from "./api/request.ts";
 import { App } from "./app.tsx";
 
+/** A 401 to any call ends the session. */
+const endSession = (error: unknown) => {
+  if (error instanceof ApiError && error.status === 401) client.setQueryData(SESSION_KEY, null);
+};
+/** A refusal is final; a server that is away may return. */
+const retry = (failures: number, error: unknown) =>
+  failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
+const client = new QueryClient({
+  queryCache: new QueryCache({ onError: endSession }),
+  mutationCache: new MutationCache({ onError: endSession }),
+  defaultOptions: { queries: { retry, staleTime: 1_000 } },
+});
+
 const root = document.querySelector("#root");
 if (root === null) throw new Error("Cannot show the page: it has no #root");
 
 createRoot(root).render(
   <StrictMode>
-    <QueryClientProvider client={createQueryClient()}>
+    <QueryClientProvider client={client}>
       <BrowserRouter>
         <App />
       </BrowserRouter>
     </QueryClientProvider>
   </StrictMode>,
 );
-
-/** A 401 to any call ends the session. */
-function createQueryClient(): QueryClient {
-  const endSession = (error: unknown) => {
-    if (error instanceof ApiError && error.status === 401) client.setQueryData(SESSION_KEY, null);
-  };
-  const client = new QueryClient({
-    queryCache: new QueryCache({ onError: endSession }),
-    mutationCache: new MutationCache({ onError: endSession }),
-    defaultOptions: { queries: { retry: isWorthARetry, staleTime: 1_000 } },
-  });
-  return client;
-}
-
-/** A refusal is final; a server that is away may return. */
-function isWorthARetry(failures: number, error: unknown): boolean {
-  return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
-}

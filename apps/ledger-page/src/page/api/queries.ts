@@ -55,16 +55,13 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
-const ROW_FIELDS = ["source", "event_id", "type"] as const;
-
 /** Any other answer must not look like an empty ledger. */
 function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
   const rows: unknown = page?.events;
-  return Array.isArray(rows) && rows.every(isEventRow);
+  const hasTexts = (row: unknown) =>
+    ["source", "event_id", "type"].every((name) => typeof Object(row)[name] === "string");
+  return Array.isArray(rows) && rows.every(hasTexts);
 }
-
-const isEventRow = (row: unknown): boolean =>
-  ROW_FIELDS.every((field) => typeof Reflect.get(Object(row), field) === "string");
 
 const COUNTED_MAX = "10000";
 
@@ -93,7 +90,8 @@ export function eventQuery(source: string, eventId: string, generation: string |
         query: { generation, body: "false" },
         signal,
       }),
-    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? LIST_EVERY : STATS_EVERY * 3),
+    refetchInterval: ({ state: { data } }) =>
+      data?.stage === "queued" || data?.status === "pending" ? LIST_EVERY : STATS_EVERY * 3,
   });
 }
 
@@ -125,9 +123,6 @@ export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey)
     staleTime: "static",
   });
 }
-
-const isOnItsWay = (event: EventDetail | undefined): boolean =>
-  event?.stage === "queued" || event?.status === "pending";
 
 /** A failure is not retried at once: it is news too. */
 export const healthQuery = queryOptions({

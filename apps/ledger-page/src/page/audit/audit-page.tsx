@@ -122,14 +122,9 @@ function Result({ result }: Pick<AuditEntry, "result">) {
 /** `shown, bytes: 74`: what is only true needs no value. */
 function textOf(facts: Readonly<Record<string, unknown>>): string {
   const texts = Object.entries(facts).flatMap(([key, value]) => {
-    if (isEmpty(value)) return [];
-    if (value === true) return [key];
-    return [`${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`];
+    if (["null", "{}", "[]", undefined].includes(JSON.stringify(value))) return [];
+    if (value === true) return key;
+    return `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
   });
   return texts.join(", ");
 }
-
-const isEmpty = (value: unknown): boolean =>
-  value === null ||
-  value === undefined ||
-  (typeof value === "object" && Object.keys(value).length === 0);

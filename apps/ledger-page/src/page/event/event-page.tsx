@@ -24,12 +24,13 @@ export function EventPage() {
   const generation = query.get("generation") ?? undefined;
   useTitle(id === "" ? "Event" : id);
   const event = useQuery(eventQuery(source, id, generation));
+  const isUnknown = event.error instanceof ApiError && event.error.code === "event_not_found";
   return (
     <article className="list">
       <Neighbors here={`/event?${query}`} />
       {event.error && <ErrorNote error={event.error} onRetry={() => void event.refetch()} />}
       {event.data === undefined ? (
-        isUnknown(event.error) && unknownEvent(source, id)
+        isUnknown && unknownEvent(source, id)
       ) : (
         <>
           <EventHead event={event.data} />
@@ -111,9 +112,6 @@ function unknownEvent(source: string, id: string) {
     </div>
   );
 }
-
-const isUnknown = (error: Error | null): boolean =>
-  error instanceof ApiError && error.code === "event_not_found";
 
 function EventHead({ event }: { event: EventDetail }) {
   const { source, type } = event;

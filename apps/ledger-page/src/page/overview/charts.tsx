@@ -2,6 +2,7 @@ import type { Activity, ActivityBucket } from "@millrace/api-contract";
 import { durationOf } from "@millrace/api-contract/run-text";
 import { useState, type PointerEvent } from "react";
 import { formatCount } from "../parts/format.ts";
+import { MINUTES } from "../parts/time.tsx";
 import {
   barPath,
   durationTick,
@@ -75,9 +76,7 @@ export function Charts({ activity: { buckets, bucket_seconds: seconds }, onSelec
   );
 }
 
-interface PlotProps {
-  readonly buckets: readonly ActivityBucket[];
-}
+type PlotProps = Pick<Activity, "buckets">;
 
 function Throughput({ buckets }: PlotProps) {
   const of = (name: "recorded" | "completed" | "failed") => buckets.map((bucket) => bucket[name]);
@@ -187,19 +186,10 @@ export function Sparkline({ buckets, label }: PlotProps & { label: string }) {
   );
 }
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const tipText = new Intl.DateTimeFormat(undefined, {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
+const DAY = { day: "numeric", month: "short" } as const;
+const clock = new Intl.DateTimeFormat(undefined, MINUTES);
+const day = new Intl.DateTimeFormat(undefined, DAY);
+const tipText = new Intl.DateTimeFormat(undefined, { ...DAY, ...MINUTES });
 
 /** The day at midnight, and the time else. */
 function tickText(ms: number): string {

@@ -10,13 +10,8 @@ export const formatShare = (share: number): string => percent.format(share);
 export const countOf = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-interface Person {
-  readonly actor: string | null;
-  readonly via: string;
-}
-
 /** One name everywhere. On an open loopback nobody signs in. */
-export const personName = ({ actor, via }: Person): string =>
+export const personName = ({ actor, via }: { actor: string | null; via: string }): string =>
   actor ?? (via === "local" ? "local user" : "unknown user");
 
 const UNITS = [

@@ -7,13 +7,8 @@ export interface MenuItem {
   readonly disabled?: boolean;
 }
 
-interface Props {
-  readonly label: string;
-  readonly items: readonly MenuItem[];
-}
-
 /** In the browser's top layer: a list that scrolls does not cut it off. */
-export function RowMenu({ label, items }: Props) {
+export function RowMenu({ label, items }: { label: string; items: readonly MenuItem[] }) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);

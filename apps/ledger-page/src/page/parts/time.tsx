@@ -2,23 +2,13 @@ import { useSyncExternalStore } from "react";
 import { serverNowMs } from "../api/request.ts";
 import { ageOf } from "./format.ts";
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  fractionalSecondDigits: 3,
-  hourCycle: "h23",
-});
+export const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+const EXACT = { ...MINUTES, second: "2-digit", fractionalSecondDigits: 3 } as const;
+const clock = new Intl.DateTimeFormat(undefined, EXACT);
 const whole = new Intl.DateTimeFormat(undefined, {
-  year: "numeric",
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  fractionalSecondDigits: 3,
+  ...{ year: "numeric", month: "short", day: "numeric" },
+  ...EXACT,
   timeZoneName: "short",
-  hourCycle: "h23",
 });
 
 interface At {
@@ -38,7 +28,7 @@ interface RelativeProps extends At {
 }
 
 function Relative({ at, textOf, isExact = false }: RelativeProps) {
-  const text = useNow((now) => textOf(Date.parse(at), now));
+  const text = useSyncExternalStore(subscribe, () => textOf(Date.parse(at), nowMs));
   return (
     <time dateTime={at} title={whole.format(Date.parse(at))}>
       {text}
@@ -78,8 +68,4 @@ function subscribe(listener: () => void): () => void {
     window.clearInterval(timer);
     timer = undefined;
   };
-}
-
-function useNow(of: (nowMs: number) => string): string {
-  return useSyncExternalStore(subscribe, () => of(nowMs));
 }

@@ -35,7 +35,13 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
   const [typed, setTyped] = useState("");
   const [rateText, setRateText] = useState(String(RATE_DEFAULT));
-  const dryRun = useDryRun(verb, body);
+  const dryRun = useQuery({
+    queryKey: ["dry-run", verb, body],
+    queryFn: ({ signal }) => countMany(verb, body, signal),
+    staleTime: 0,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
   const { data } = dryRun;
   const [canaryText, setCanary] = useState("");
   const [mostText, setMost] = useState("");
@@ -46,7 +52,7 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
   const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
   const isConfirmed =
     needed.expected === undefined || typed.replaceAll(/\D/g, "") === String(needed.expected);
-  const events = eventsText(count, more);
+  const events = more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
   return (
     <ReasonDialog
       title={TITLE[verb]}
@@ -99,18 +105,6 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
     </ReasonDialog>
   );
 }
-
-const useDryRun = (verb: BulkVerb, body: object) =>
-  useQuery({
-    queryKey: ["dry-run", verb, body],
-    queryFn: ({ signal }) => countMany(verb, body, signal),
-    staleTime: 0,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-  });
-
-const eventsText = (count: number, more: boolean): string =>
-  more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
 
 interface FieldProps {
   readonly value: string;
