@@ -24,32 +24,7 @@ async function run(args: readonly string[], retention = "{}") {
   return await millrace(["retention", ...args], { env, cwd: folder });
 }
 
-test("a dry run says what would go, and how much, and changes nothing", async () => {
-  const gone = await it.event("completed", 91);
-  await it.event("failed", 91);
-  await it.event("completed", 45);
-  const days = [(await it.partition(91)).day, (await it.partition(45)).day];
-  const { code, stdout, stderr } = await run(["--dry-run"]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toMatch(new RegExp(`${days[0]} +\\d+ kB +2 events +1 to move on\n`));
-  expect(stdout).toMatch(new RegExp(`${days[1]} +\\d+ kB +1 events +0 to move on\n`));
-  expect(stdout).toMatch(/in all +\d+ kB +3 events +1 to move on\n/);
-  expect(stdout).toContain("would delete 1 completed events\n");
-  const json = JSON.parse((await run(["--dry-run", "--json"])).stdout);
-  expect(json).toMatchObject({
-    dry_run: true,
-    partitions: [
-      { day: days[0], events: 2, to_move: 1, archive: null },
-      { day: days[1], events: 1, to_move: 0 },
-    ],
-    keys_to_delete: 1,
-    oldest_day: days[0],
-  });
-  expect(await statusOf(it, gone)).toBe("completed");
-  expect(await it.bodyOf(gone)).toBeDefined();
-});
-
-test("a run does that, archives where it is told to, and says what it did", async () => {
+test("a run archives where it is told to, and says what it did", async () => {
   const gone = await it.event("completed", 91);
   const failed = await it.event("failed", 91);
   const { day } = await it.partition(91);
@@ -66,7 +41,7 @@ test("the outcome as JSON has what was done, and the oldest day that is left", a
   const oldest = await it.event("completed", 20);
   const { code, stdout } = await run(["--json"], "{ bodiesDays: 25, keysDays: 25 }");
   expect(JSON.parse(stdout)).toEqual({
-    ...{ dry_run: false, outcome: "done", moved: 0, archived: 0, partitions_dropped: 1 },
+    ...{ outcome: "done", moved: 0, archived: 0, partitions_dropped: 1 },
     ...{ bytes: expect.any(Number), keys_deleted: 1, busy: [] },
     oldest_day: (await it.partition(20)).day,
   });

@@ -1,6 +1,5 @@
 import type { EventKey, Failpoint } from "@millrace/core";
 import {
-  planRetention,
   runRetention,
   type RetentionNotice,
   type RetentionPolicy,
@@ -102,28 +101,6 @@ describe("A run of the retention", () => {
     expect(await statusOf(it, young)).toBe("completed");
     for (const key of [failed, pending]) expect(await hasBody(key)).toBe(true);
     expect(notices).toContainEqual({ kind: "keys_deleted", events: 1 });
-  });
-
-  test("does exactly what was said before it", async () => {
-    await it.event("completed", 91);
-    await it.event("failed", 91);
-    await it.event("completed", 40);
-    await it.event("completed", 3);
-    const plan = await planRetention({ ledger: it.retention }, POLICY);
-    expect(await days()).toContain(91);
-    expect(plan).toMatchObject({
-      partitions: [
-        { ageDays: 91, events: 2, toMove: 1, archive: undefined },
-        { ageDays: 40, events: 1, toMove: 0 },
-      ],
-      keysToDelete: 1,
-    });
-    expect(plan.partitions[0]?.bytes).toBeGreaterThan(8_192);
-    const ran = await run();
-    expect(ran).toMatchObject({
-      dropped: plan.partitions.map(({ day }) => day),
-      keysDeleted: plan.keysToDelete,
-    });
   });
 
   test("leaves the days that an attempt uses, and the next one takes them", async () => {

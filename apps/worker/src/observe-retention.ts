@@ -56,7 +56,6 @@ function logNotice(notice: RetentionNotice, logger: Logger): void {
       const { day, events } = notice;
       return logger.info({ day, events }, "bodies of unfinished events moved");
     }
-    case "archiving":
     case "keys_deleted":
       return;
   }

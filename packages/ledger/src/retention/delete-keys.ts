@@ -1,7 +1,7 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
-import { BATCH, count } from "./retention-times.ts";
+import { BATCH } from "./retention-times.ts";
 
 export interface ExpiredKeys {
   /** Days since the event was completed, in its last generation. One day is added. */
@@ -69,11 +69,4 @@ export async function deleteKeys(pool: pg.Pool, expired: ExpiredKeys, from = "-i
   );
   failpoint("retention.keys_deleted");
   return { deleted: Number(rows[0]?.deleted), next: rows[0]?.reached ?? undefined };
-}
-
-const COUNT_EXPIRED_KEYS = `SELECT count(*) AS count FROM (${EXPIRED}) AS expired`;
-
-export async function countExpiredKeys(pool: pg.Pool, expired: ExpiredKeys): Promise<number> {
-  const values = [expired.keysDays, expired.bodiesFrom, "-infinity"];
-  return await count(pool, COUNT_EXPIRED_KEYS, values);
 }

@@ -4,17 +4,15 @@ import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
 import { deleteErrors, deleteRuns } from "./delete-records.ts";
-import { countExpiredKeys, deleteKeys } from "./delete-keys.ts";
+import { deleteKeys } from "./delete-keys.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
-import { countEventsOf, countUnsettled, moveBodies } from "./move-bodies.ts";
+import { countEventsOf, moveBodies } from "./move-bodies.ts";
 
 const steps = {
   partitions: listPartitions,
   countEventsOf,
-  countUnsettled,
   moveBodies,
   archivePages,
-  countExpiredKeys,
   deleteKeys,
   deleteErrors,
   deleteRuns,

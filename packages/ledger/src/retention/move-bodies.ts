@@ -73,13 +73,6 @@ export async function moveBodies(pool: pg.Pool, partition: BodyPartition) {
   return { found: Number(row?.found), moved: Number(row?.moved), bytes: row?.bytes ?? 0 };
 }
 
-const COUNT_UNSETTLED = (partition: string) =>
-  `SELECT count(*) AS count FROM (${UNSETTLED(partition)}) AS unsettled`;
-
-export async function countUnsettled(pool: pg.Pool, partition: BodyPartition): Promise<number> {
-  return await count(pool, COUNT_UNSETTLED(tableOf(partition)), [partition.day, null]);
-}
-
 const COUNT_EVENTS = `
 SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
   + (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.movedThere}) AS count`;

@@ -47,7 +47,7 @@ export async function archivePartition(
   await removeLeftovers(file);
   const part = `${file}.${randomUUID()}.part`;
   try {
-    await write(part, withProgress(ledger.archivePages(partition), { day, notify }), signal);
+    await write(part, ledger.archivePages(partition), signal);
     await requireCount(part, expected, signal);
     await rename(part, file);
     await forceToDisk(archiveDir);
@@ -56,16 +56,6 @@ export async function archivePartition(
   }
   notify({ kind: "archived", day, events: expected, file });
   failpoint("retention.archived");
-}
-
-async function* withProgress(
-  pages: AsyncIterable<readonly ArchivedRow[]>,
-  { day, notify }: { day: string; notify: RetentionDeps["notify"] },
-): AsyncGenerator<readonly ArchivedRow[]> {
-  for await (const page of pages) {
-    yield page;
-    notify({ kind: "archiving", day, events: page.length });
-  }
 }
 
 async function write(
@@ -190,7 +180,6 @@ export type RetentionNotice =
       readonly events: number;
       readonly bytes: number;
     }
-  | { readonly kind: "archiving"; readonly day: string; readonly events: number }
   /** A day's archive is whole. `events` were written by this run: none when it was whole before. */
   | {
       readonly kind: "archived";

@@ -2,7 +2,6 @@ import { wait } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
 import {
   archivePartition,
-  archivePath,
   checkArchiveDir,
   type RetentionDeps,
   type RetentionPolicy,
@@ -124,34 +123,4 @@ async function deleteKeys(
     if (batch.deleted > 0) notify({ kind: "keys_deleted", events: batch.deleted });
   } while (from !== undefined);
   return deleted;
-}
-
-export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
-
-/** @throws `archive_failed`, `database_unavailable` */
-export async function planRetention(deps: Pick<RetentionDeps, "ledger">, policy: RetentionPolicy) {
-  if (policy.archiveDir !== undefined) await checkArchiveDir(policy.archiveDir);
-  const all = await deps.ledger.partitions();
-  const isDue = ({ ageDays }: BodyPartition) => ageDays > policy.bodiesDays;
-  const partitions = [];
-  for (const partition of all.filter(isDue)) {
-    partitions.push(await planPartition(deps, partition, policy));
-  }
-  const keysToDelete = await deps.ledger.countExpiredKeys({
-    keysDays: policy.keysDays,
-    bodiesFrom: all.find((partition) => !isDue(partition))?.day ?? "infinity",
-  });
-  return { partitions, keysToDelete, oldestDay: all[0]?.day };
-}
-
-async function planPartition(
-  { ledger }: Pick<RetentionDeps, "ledger">,
-  partition: BodyPartition,
-  { archiveDir }: RetentionPolicy,
-) {
-  const { day, ageDays, bytes } = partition;
-  const archive = archiveDir === undefined ? undefined : archivePath(archiveDir, partition);
-  const events = await ledger.countEventsOf(partition);
-  const toMove = await ledger.countUnsettled(partition);
-  return { day, ageDays, bytes, events, toMove, archive };
 }
