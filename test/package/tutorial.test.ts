@@ -53,6 +53,8 @@ describe("the tutorial, in an empty folder", { timeout: 300_000 }, () => {
     const page = await (await fetch(url)).text();
     const [, script = "none"] = /<script[^>]* src="([^"]+)"/.exec(page) ?? [];
     expect((await (await fetch(new URL(script, url))).text()).length).toBeGreaterThan(1_000);
+    // bull-board is in the bundle, and its page is not.
+    expect(await (await fetch(`${url}/queues`)).text()).toContain("Millrace queues");
   });
 
   test("2: a table and handlers of one's own", () => follow("tutorial-2-your-own-handler"));
