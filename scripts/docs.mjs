@@ -28,6 +28,12 @@ for (const folder of ["decisions", "providers", "reference"]) {
   mkdirSync(join(staged, folder), { recursive: true });
 }
 cpSync(join(root, "docs", "images"), join(staged, "images"), { recursive: true });
+// The look is the dashboard's. The site has a switch instead of a media query.
+const look = join(root, "apps", "ledger-page", "src", "page");
+cpSync(join(look, "icon.svg"), join(staged, "public", "icon.svg"));
+const tokens = readFileSync(join(look, "style", "tokens.css"), "utf8");
+const dark = /@media \(prefers-color-scheme: dark\) {\s*:root ({[^}]*})\s*}/;
+writeFileSync(join(staged, "tokens.css"), tokens.replace(dark, ".dark $1"));
 
 const folders = ["docs", "docs/providers", "decisions"];
 const sources = ["README.md", ...folders.flatMap(markdownOf)];

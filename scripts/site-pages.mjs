@@ -71,7 +71,7 @@ export function brokenLinks(folder) {
   );
   return [...texts].flatMap(([name, text]) =>
     [...text.matchAll(/ href="([^"]+)"/g)].flatMap(([, link = ""]) => {
-      if (/^[a-z]+:/.test(link) || /\.(?:css|js|woff2)$/.test(link)) return [];
+      if (/^[a-z]+:/.test(link) || /\.(?:css|js|svg|woff2)$/.test(link)) return [];
       const [path = "", anchor] = decodeURIComponent(link).split("#");
       const at = path === "" ? name : join(path.startsWith("/") ? "" : dirname(name), path);
       const page = at.replace(/^\//, "").replace(/(^|\/)$/, "$1index.html");

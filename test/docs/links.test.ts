@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import moved from "../../infra/site/.vitepress/moved.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -25,6 +26,13 @@ test("every link of every page leads somewhere", () => {
       .map((link) => `${page}: ${link}`);
   });
   expect(broken).toEqual([]);
+});
+
+test("every heading that has moved leads to one that is there", () => {
+  const there = (link: string) => isThere("docs/README.md", link.replace(/^[^#]+/, "$&.md"));
+  const isMoved = ([old, target]: [string, string]) =>
+    !there(old) && (there(target) || target === "providers/index");
+  expect(Object.entries(moved).filter((entry) => !isMoved(entry))).toEqual([]);
 });
 
 test("README is short, and its figures are those of the performance page", () => {

@@ -8,6 +8,7 @@ export default defineConfig({
   title: "Millrace",
   description: "Receives webhooks exactly once: TypeScript, Postgres, BullMQ",
   lang: "en-US",
+  head: [["link", { rel: "icon", href: "/icon.svg" }]],
   srcDir: ".pages",
   outDir: "../../dist/site",
   markdown: {
@@ -23,6 +24,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    logo: "/icon.svg",
     search: { provider: "local" },
     outline: [2, 3],
     ...JSON.parse(readFileSync(new URL("site.json", staged), "utf8")),
