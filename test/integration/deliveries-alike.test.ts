@@ -105,7 +105,7 @@ onOneBackend("deliveries that look alike", (prepare) => {
 
   test("the page says how each pair ends", async () => {
     const page = new Map<string, string | undefined>();
-    const [, part = ""] = PART.exec(read("../../docs/idempotency.md")) ?? [];
+    const [, part = ""] = PART.exec(read("../../docs/duplicates.md")) ?? [];
     let end: string | undefined;
     for (const { groups = {} } of part.matchAll(ROW)) {
       end = groups.end ?? end;
