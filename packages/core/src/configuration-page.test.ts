@@ -45,10 +45,14 @@ test("the page has each setting and each variable, and nothing else", () => {
   expect([...rows.keys()].toSorted()).toEqual([...names, ...variables].toSorted());
 });
 
-test("each setting and each variable has its default and its bounds", () => {
+test("each setting and each variable has its default, its bounds, and its values", () => {
   const problems: string[] = [];
-  for (const [name, { default: wanted, minimum, maximum }] of [...ofConfig, ...ofSource]) {
+  for (const [name, shape] of [...ofConfig, ...ofSource]) {
+    const { default: wanted, minimum, maximum } = shape;
     const [given = "", bounds = ""] = (rows.get(name) ?? []).map(numberOf);
+    const values = shape.type === "boolean" ? ["true", "false"] : (shape.enum ?? []);
+    const list = values.map((value) => `\`${value}\``).join(", ");
+    if (list !== "" && bounds !== list) problems.push(`${name}: values ${bounds}, and not ${list}`);
     const hasDefault = ["string", "number", "boolean"].includes(typeof wanted);
     const isRight = hasDefault ? given === `\`${String(wanted)}\`` : !given.startsWith("`");
     if (!isRight) problems.push(`${name}: default ${given}, and not ${String(wanted)}`);
