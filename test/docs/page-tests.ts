@@ -32,6 +32,10 @@ test("the example of the README writes a payment", async () => {
 });
 `,
   "configuration/handlers.ts": "export default [];\n",
+  "frameworks/millrace.config.ts": `import { defineConfig, stripe } from "millrace";
+
+export default defineConfig({ sources: { stripe: stripe() } });
+`,
   "custom-provider/sender.test.ts": CUSTOM_PROVIDER_PAGE_TESTS,
   "handlers/further.test.ts": HANDLERS_PAGE_TESTS,
   "recipes/handlers.test.ts": `import { deliver, createTestEnvironment } from "millrace/testing";
