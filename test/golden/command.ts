@@ -55,7 +55,6 @@ export async function exitCodes(env: Readonly<Record<string, string>>): Promise<
     ["resume acme", env],
     ["pause stranger", env],
     ["migrate --check", env],
-    ["retention --dry-run", env],
     ["doctor", { ...env, MILLRACE_CONFIG: "/nowhere.ts" }],
     ["doctor", away],
     ["events", away],

@@ -174,7 +174,6 @@ describeOnRedis("stable names, as roles in processes show them", () => {
         ...(await json("events acme evt_fails_1 --json")),
         ...(await json("retry acme evt_never_1 --json")),
         ...(await json("retry --type test.none --json")),
-        ...(await json("retention --dry-run --json")),
         ...(await json("doctor --json")),
       ],
       "Exit codes": [
