@@ -1,10 +1,5 @@
 import type { ACTIVITY_RANGES, AnswerOf, EventDetail } from "@millrace/api-contract";
-import {
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  type QueryClient,
-} from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
 import { restOf, RUN_EVERY } from "../parts/run-text.ts";
 import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
 
@@ -95,31 +90,20 @@ export function eventQuery(source: string, eventId: string, generation: string |
   });
 }
 
-/** Bytes of one call. A larger body is not formatted. */
-export const BODY_PART = 256 * 1024;
-/** Bytes. The rest can be downloaded. */
-const BODY_SHOWN_MAX = 4 * 1024 * 1024;
+/** Bytes. The rest of a larger body is downloaded. */
+const BODY_PART = 256 * 1024;
 
-type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation" | "body_bytes">;
+type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation">;
 
-export function bodyQuery({ source, event_id, generation, body_bytes }: BodyKey) {
-  return infiniteQueryOptions({
+export function bodyQuery({ source, event_id, generation }: BodyKey) {
+  return queryOptions({
     queryKey: ["body", source, event_id, generation],
-    queryFn: ({ pageParam, signal }) =>
+    queryFn: ({ signal }) =>
       requestBytes("get /events/:source/:eventId/body", {
         params: { source, eventId: event_id },
-        query: {
-          generation: String(generation),
-          offset: String(pageParam),
-          length: String(BODY_PART),
-        },
+        query: { generation: String(generation), length: String(BODY_PART) },
         signal,
       }),
-    initialPageParam: 0,
-    getNextPageParam: (_last, parts) => {
-      const read = parts.reduce((sum, part) => sum + part.length, 0);
-      return read < Math.min(body_bytes ?? 0, BODY_SHOWN_MAX) ? read : undefined;
-    },
     staleTime: "static",
   });
 }

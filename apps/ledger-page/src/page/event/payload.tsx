@@ -1,15 +1,15 @@
 import type { EventDetail } from "@millrace/api-contract";
-import { useInfiniteQuery, type UseInfiniteQueryResult } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { memo, useMemo, useState } from "react";
-import { BODY_PART, bodyQuery } from "../api/queries.ts";
+import { bodyQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { copy, CopyButton } from "../parts/notice.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { curlCommand, sendCommand } from "./copy-as.ts";
-import { joinParts, linesOf } from "./body-text.ts";
+import { linesOf } from "./body-text.ts";
 import {
   formatJson,
   shownText,
@@ -18,7 +18,7 @@ import {
   type Token,
 } from "@millrace/api-contract/format-body";
 
-/** Formats JSON, and shows any other body as received; a large one in parts. */
+/** Formats JSON, and shows any other body as received; of a large one the first part. */
 export function Payload({ event }: { event: EventDetail }) {
   return (
     <section aria-labelledby="payload" className="panel">
@@ -36,22 +36,20 @@ export function Payload({ event }: { event: EventDetail }) {
 }
 
 function Body({ event }: { event: EventDetail }) {
-  const { data, error, refetch, ...query } = useInfiniteQuery(bodyQuery(event));
+  const { data: bytes, error, refetch } = useQuery(bodyQuery(event));
   const total = event.body_bytes ?? 0;
-  const bytes = useMemo(() => joinParts(data?.pages ?? []), [data]);
-  const text = useMemo(() => shownText(bytes, bytes.length === total), [bytes, total]);
+  const isWhole = bytes?.length === total;
+  const text = useMemo(() => shownText(bytes ?? new Uint8Array(), isWhole), [bytes, isWhole]);
   const [exact, setExact] = useState(false);
-  const isWhole = data !== undefined && bytes.length === total;
-  const isSmall = isWhole && total <= BODY_PART;
   const json = useMemo(
-    () => (isSmall && text !== undefined ? formatJson(text) : undefined),
-    [isSmall, text],
+    () => (isWhole && text !== undefined ? formatJson(text) : undefined),
+    [isWhole, text],
   );
   const formatted = typeof json === "object" && !exact ? json : undefined;
   const lines = useMemo(() => {
     if (text === undefined) return ["Not text. Download it to see its bytes."];
-    return formatted?.map(textOf) ?? linesOf(text, isSmall);
-  }, [text, formatted, isSmall]);
+    return formatted?.map(textOf) ?? linesOf(text, isWhole);
+  }, [text, formatted, isWhole]);
   const kind =
     text === undefined
       ? "not text"
@@ -63,7 +61,7 @@ function Body({ event }: { event: EventDetail }) {
       <div className="panel-head">
         <h2 id="payload">Payload</h2>
         <span className="quiet">
-          {data !== undefined && kind !== "" && `${kind}, `}
+          {bytes !== undefined && kind !== "" && `${kind}, `}
           {countOf(total, "byte")}
         </span>
         {typeof json === "object" && (
@@ -102,13 +100,16 @@ function Body({ event }: { event: EventDetail }) {
         </a>
       </div>
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
-      {data === undefined ? (
+      {bytes === undefined ? (
         error === null && <p className="quiet">Reading the body…</p>
       ) : (
         <Text lines={lines} json={formatted} />
       )}
-      {data !== undefined && !isWhole && text !== undefined && (
-        <More shown={bytes.length} total={total} query={query} />
+      {bytes !== undefined && !isWhole && text !== undefined && (
+        <p className="quiet">
+          The first {formatCount(bytes.length)} of {countOf(total, "byte")}. Download it for the
+          rest.
+        </p>
       )}
     </>
   );
@@ -159,32 +160,6 @@ const TextLine = memo(function TextLine({ text, tokens }: TextLineProps) {
     </div>
   );
 });
-
-interface MoreProps {
-  readonly shown: number;
-  readonly total: number;
-  readonly query: Pick<
-    UseInfiniteQueryResult,
-    "hasNextPage" | "fetchNextPage" | "isFetchingNextPage"
-  >;
-}
-
-function More({ shown, total, query }: MoreProps) {
-  const { hasNextPage, fetchNextPage, isFetchingNextPage } = query;
-  return (
-    <div className="actions">
-      <p role="status" className="quiet">
-        The first {formatCount(shown)} of {countOf(total, "byte")}.
-        {!hasNextPage && " No more is shown here: download it for the rest."}
-      </p>
-      {hasNextPage && (
-        <button onClick={() => void fetchNextPage()} disabled={isFetchingNextPage}>
-          {isFetchingNextPage ? "Reading…" : "Show more"}
-        </button>
-      )}
-    </div>
-  );
-}
 
 function NoBody({ event }: { event: EventDetail }) {
   return event.stage === "queued" ? (
