@@ -4,8 +4,6 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 const PROOFS = [
   "test/attacks/**/*.test.ts",
   "test/integration/executed-files.test.ts",
-  "test/integration/crashes.test.ts",
-  "test/integration/reconciler.test.ts",
   "test/ledger/leader.test.ts",
   "test/operations/reconcile-*.test.ts",
 ];
@@ -59,7 +57,6 @@ const NIGHTLY = [
   "test/integration/private-ca.test.ts",
   "test/integration/store.test.ts",
   "test/integration/two-stores-policy.test.ts",
-  "test/integration/waits.test.ts",
   "test/ledger/bulk-races.test.ts",
   "test/ledger/migrate.test.ts",
   "test/ledger/retention-*.test.ts",

@@ -65,7 +65,8 @@ export async function startFaultTest(
 
 export const ALL = process.env["FAULTS"] === "all";
 export const QUICK = [
-  ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent", "F10/obliterate"],
+  ...["F1/ingress.before_answer", "F2/sigterm", "F3/worker.commit_sent"],
+  ...["F7/kill", "F10/obliterate"],
   ...[
     "F11/full",
     "F14/terminate",

@@ -27,8 +27,8 @@ describeOnStandby("Postgres failed over", () => {
     [startedPair, redis, startedPipeline] = [undefined, undefined, undefined];
   });
 
-  async function start(options: { synchronous?: boolean } = {}) {
-    const [pair, ownRedis] = await Promise.all([startPostgresPair(options), startRedis()]);
+  async function start() {
+    const [pair, ownRedis] = await Promise.all([startPostgresPair(), startRedis()]);
     [startedPair, redis] = [pair, ownRedis];
     const servers = { databaseUrl: pair.url, redisUrl: ownRedis.url };
     const pipeline = await createPipeline(servers, { MILLRACE_CONFIG: CONFIG }, exported);
@@ -104,24 +104,5 @@ describeOnStandby("Postgres failed over", () => {
     await failOver(pair);
     await until(() => intake.markEnqueued([marked]).then(() => true));
     expect(await untilCompletedOnce(pipeline.database, [marked.eventId])).toEqual([]);
-  });
-
-  test("to a synchronous standby loses nothing, and runs nothing again", async () => {
-    const { pair, pipeline } = await start({ synchronous: true });
-    const events = named("kept", 200);
-    const sending = send(events, "patient");
-    await until(async () => {
-      const { rows } = await pipeline.database.query("select count(*)::int from effects");
-      return rows[0].count > 20;
-    });
-    await failOver(pair);
-    const answers = await sending;
-    expect(new Set(answers.map(({ status }) => status >= 200 && status < 300))).toEqual(
-      new Set([true]),
-    );
-    expect(await untilCompletedOnce(pipeline.database, events)).toEqual([]);
-    await doctorAgrees(pipeline);
-    expect(await failures(pipeline)).toEqual([]);
-    expect(worker.output()).not.toContain("unrecorded_job_undone");
   });
 });

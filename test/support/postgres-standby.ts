@@ -24,10 +24,8 @@ export function postgresProgramsPath(): string | undefined {
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>;
 
 export async function startPostgresPair({
-  synchronous = false,
   settings = [],
 }: {
-  readonly synchronous?: boolean;
   readonly settings?: readonly string[];
 } = {}) {
   const folder = await serverFolder();
@@ -36,10 +34,6 @@ export async function startPostgresPair({
   const name = await startTcpProxy(primary.url);
   await copyServer(link.url, join(folder, "standby"));
   const standby = await openServer(folder, "standby");
-  if (synchronous) {
-    await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
-    await primary.query("SELECT pg_reload_conf()");
-  }
   const caughtUp = async () => {
     await until(async () => {
       const [written] = await primary.query<{ lsn: string }>("SELECT pg_current_wal_lsn() AS lsn");

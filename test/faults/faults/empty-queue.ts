@@ -1,6 +1,5 @@
 import type { Redis } from "ioredis";
 import { deleteJobs } from "../../support/lose-queue.ts";
-import { withQueue } from "../../support/queue-fixture.ts";
 import { withRedis } from "../../support/redis-client.ts";
 import type { FaultEnvironment } from "../environment/environment.ts";
 import { keyOf } from "../load/client-log.ts";
@@ -84,22 +83,6 @@ async function obliterate({ environment }: FaultContext): Promise<void> {
   const jobs = await deleteJobs(environment.database);
   noteEmptied(environment, jobs);
   environment.strike("F10", `${jobs.length} jobs deleted, and all that is known of the queues`);
-}
-
-export async function removeJobs({ environment }: FaultContext): Promise<number> {
-  let removed = 0;
-  for (const source of ["steady", "frail", "hub", "relay"]) {
-    await withQueue(environment.urls, source, async (queue) => {
-      for (const job of await queue.getJobs(["waiting", "delayed"])) {
-        // A worker may have taken it since.
-        if (job?.id === undefined || (await queue.remove(job.id)) === 0) continue;
-        removed += 1;
-        noteEmptied(environment, [job.data]);
-      }
-    });
-  }
-  environment.strike("F10", `${removed} waiting and delayed jobs removed`);
-  return removed;
 }
 
 function noteEmptied(environment: FaultEnvironment, jobs: readonly unknown[]): number {
