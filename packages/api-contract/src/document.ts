@@ -48,7 +48,12 @@ function describe(name: string, operation: Operation): Json {
     parameters: [...pathParameters(path), ...queryParameters(operation)],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: isNeeded(body), content: json(toSchema(body, "input")) } }),
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: json(toSchema(body, "input")),
+          },
+        }),
     responses: { ...success(operation), ...refusals(errorsOf(method, operation)) },
   };
 }
@@ -60,8 +65,6 @@ const idOf = (method: string, path: string): string =>
     .split(/[^A-Za-z]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
-
-const isNeeded = (body: z.ZodObject): boolean => !body.safeParse({}).success;
 
 function pathParameters(path: string): Json[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({

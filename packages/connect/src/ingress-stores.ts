@@ -209,7 +209,8 @@ export class IngressStores {
       enqueue: async (events, options) => await this.#requireQueues().enqueue(events, options),
       ping: async () => await this.#requireQueues().ping(),
       pressure: () => this.pressure(),
-      breakerOf: (source) => this.#queues?.breakerOf(source) ?? NOT_OPENED,
+      // A queue that is not open takes nothing. No probe finds that it has opened.
+      breakerOf: (source) => this.#queues?.breakerOf(source) ?? { isOpen: true, trip: () => {} },
     };
   }
 
@@ -252,9 +253,6 @@ function countDeliveries(ledger: Ledger["intake"], notify: Notify | undefined): 
     onLost: (deliveries, error) => notify?.({ kind: "deliveries_unnoted", deliveries, error }),
   });
 }
-
-// A queue that is not open takes nothing. No probe finds that it has opened.
-const NOT_OPENED = { isOpen: true, trip: () => {} };
 
 const NO_PRESSURE: Pressure = {
   memoryShare: undefined,

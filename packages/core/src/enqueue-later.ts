@@ -49,7 +49,8 @@ export function createEnqueueLater({ queue, markEnqueued, onLost }: EnqueueLater
     const results = await queue.enqueue(events, { identityOnly: true, exact: true, delaysMs });
     failpoint("ledger.enqueued");
     for (const [index, event] of events.entries()) {
-      if (isOnQueue(results[index])) marks.add(keyOf(event));
+      // An event whose job has ended gets no mark: the next pass of the reconciler runs it again.
+      if (ON_QUEUE.includes(results[index])) marks.add(keyOf(event));
     }
     const errors = results.filter((result) => result instanceof Error);
     if (errors.length > 0) onLost(errors.length, errors[0]);
@@ -81,9 +82,7 @@ interface Identity {
   readonly dueMs: number;
 }
 
-/** An event whose job has ended gets no mark: the next pass of the reconciler runs it again. */
-const isOnQueue = (result: StoreResult | undefined): boolean =>
-  result === "accepted" || result === "duplicate" || result === "conflict";
+const ON_QUEUE: readonly (StoreResult | undefined)[] = ["accepted", "duplicate", "conflict"];
 
 function bytesOf({ source, eventId }: EventKey): number {
   return 400 + 2 * (source.length + eventId.length);

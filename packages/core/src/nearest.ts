@@ -11,9 +11,10 @@ export function nearest(
   let found: string | undefined;
   let least = (changesMax ?? Math.ceil(wanted.length / 3)) + 1;
   for (const other of list) {
-    const changes = isBeginning
-      ? Math.min(...starts(other, wanted.length).map((start) => distance(wanted, start)))
-      : distance(wanted, other);
+    // A character may be missing, or one too many.
+    const starts = [-1, 0, 1].map((more) => other.slice(0, Math.max(0, wanted.length + more)));
+    const compared = isBeginning ? starts : [other];
+    const changes = Math.min(...compared.map((one) => distance(wanted, one)));
     if (changes < least) [found, least] = [other, changes];
   }
   return found;
@@ -23,7 +24,3 @@ export function unknownKey(key: string, known: readonly string[]): string {
   const meant = nearest(key, known);
   return JSON.stringify(key) + (meant === undefined ? "" : ` (did you mean "${meant}"?)`);
 }
-
-/** A character may be missing, or one too many. */
-const starts = (text: string, length: number): string[] =>
-  [-1, 0, 1].map((more) => text.slice(0, Math.max(0, length + more)));

@@ -130,13 +130,10 @@ const FOREIGN_LINK = /<link\b[^>]*\bhref="https?:\/\/[^>]*>/g;
 /** Removes links to other hosts: bull-board's fonts come from Google, which learns each user. */
 const adaptPage: RequestHandler = (_request, response, next) => {
   const send = response.send.bind(response);
-  response.send = (body: unknown) =>
-    send(typeof body === "string" && isHtml(body) ? adapted(body) : body);
+  response.send = (body: unknown) => {
+    const isPage = typeof body === "string" && /^\s*<!doctype html/i.test(body);
+    if (!isPage) return send(body);
+    return send(body.replaceAll(FOREIGN_LINK, "").replace("</head>", `${STYLE}</head>`));
+  };
   next();
 };
-
-const isHtml = (body: string): boolean => /^\s*<!doctype html/i.test(body);
-
-function adapted(page: string): string {
-  return page.replaceAll(FOREIGN_LINK, "").replace("</head>", `${STYLE}</head>`);
-}

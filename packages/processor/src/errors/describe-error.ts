@@ -90,14 +90,12 @@ function read(object: object, key: string): unknown {
 function tidy(text: string, known: readonly string[]): string {
   const line = cutWithoutSecrets(text, BYTES_MAX, known)
     .replace(/\s+/gu, " ")
-    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
+    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => {
+      return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    });
   // Through bytes, so that half a surrogate pair does not reach Postgres; a cut letter is dropped.
   const bytes = Buffer.from(line).subarray(0, BYTES_MAX);
   return new TextDecoder().decode(bytes, { stream: true }).trim();
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** As many as the ledger looks through for a SQLSTATE. */

@@ -53,7 +53,8 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
     requireType(source, type);
     requireKey(source, options);
     const afterMs = toDelay(source, options);
-    const depth = depthOf(parent, sources) + 1;
+    // An event from a sender has no ancestors, even if its headers say otherwise.
+    const depth = 1 + (sources.has(parent.source) ? Number(parent.headers[DEPTH_HEADER]) || 0 : 0);
     if (depth > DEPTH_MAX) {
       refuse(`it would be the ${DEPTH_MAX + 1}th of a chain`, source, "emit_too_deep");
     }
@@ -142,11 +143,6 @@ function toBody(source: string, data: JsonPayload, bytesMax: number): Uint8Array
   const body = Buffer.from(text);
   if (body.byteLength <= bytesMax) return body;
   return refuse(`its data has ${body.byteLength} bytes, and the source takes ${bytesMax}`, source);
-}
-
-/** The number of ancestors. An event from a sender has none, even if its headers say otherwise. */
-function depthOf({ source, headers }: EmitParent, sources: InternalSources): number {
-  return sources.has(source) ? Number(headers[DEPTH_HEADER]) || 0 : 0;
 }
 
 /** The same in each attempt of its parent, another in each replay; separators keep it unique. */

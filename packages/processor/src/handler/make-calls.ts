@@ -22,7 +22,7 @@ import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
 import { failedBy, type ClaimedAttempt } from "../job/retry-policy.ts";
 import { withOtherPart } from "./other-part.ts";
-import { refuseReturned, type PlannedHandler } from "./run-handlers.ts";
+import { refuseReturned } from "./run-handlers.ts";
 import type { Release, Slots } from "../job/slots.ts";
 import { Steps } from "./steps.ts";
 
@@ -92,7 +92,7 @@ async function writeCalled(
   deps: CallsDeps,
 ): Promise<AttemptEnd> {
   const { ranMs, called } = calls;
-  if (called.plan.some(hasWrite)) {
+  if (called.plan.some(({ handler }) => handler.write !== undefined)) {
     const end = await attemptRecorded(job, attempt, { stop, called }, deps);
     return { ...end, ranMs: (ranMs ?? 0) + (end.ranMs ?? 0) };
   }
@@ -104,8 +104,6 @@ async function writeCalled(
     return { kind: "failed", ...failedBy(error), ranMs };
   }
 }
-
-const hasWrite = ({ handler }: PlannedHandler) => handler.write !== undefined;
 
 const NO_STEPS: BegunEvent["steps"] = new Map();
 
