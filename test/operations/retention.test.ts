@@ -93,16 +93,6 @@ describe("A run of the retention", () => {
     expect(notices.map(({ kind }) => kind)).toEqual(["moved", "dropped", "moved", "dropped"]);
   });
 
-  test("forgets events past their time, once their bodies are gone", async () => {
-    const [old, young] = [await it.event("completed", 91), await it.event("completed", 89)];
-    const [failed, pending] = [await it.event("failed", 400), await it.event("pending", 400)];
-    expect(await run()).toMatchObject({ keysDeleted: 1 });
-    expect(await statusOf(it, old)).toBeUndefined();
-    expect(await statusOf(it, young)).toBe("completed");
-    for (const key of [failed, pending]) expect(await hasBody(key)).toBe(true);
-    expect(notices).toContainEqual({ kind: "keys_deleted", events: 1 });
-  });
-
   test("leaves the days that an attempt uses, and the next one takes them", async () => {
     const held = await it.event("pending", 50);
     await it.event("completed", 40);
@@ -116,11 +106,6 @@ describe("A run of the retention", () => {
     expect(await it.partition(40)).toMatchObject({ state: "detaching" });
     expect(await run()).toMatchObject({ dropped: [expect.any(String), expect.any(String)] });
     expect(await statusOf(it, held)).toBe("completed");
-  });
-
-  test("is refused while another one is under way", async () => {
-    const answer = await it.retention.withLeadership(() => runOnce(POLICY));
-    expect(answer).toEqual({ kind: "done", value: { kind: "taken" } });
   });
 
   test("ends between two steps when it is stopped", async () => {

@@ -45,17 +45,6 @@ describeOnRedis("checkRedis", () => {
     expect(await checkRedis(redis.url, { allowVolatile: true })).toMatchObject({ aof: false });
   });
 
-  it("names both faults of a Redis that has two", async () => {
-    await client.config("SET", "appendonly", "no");
-    await client.config("SET", "maxmemory-policy", "allkeys-lru");
-    const refusal = await checkRedis(redis.url, { allowVolatile: false }).catch(String);
-    expect(refusal).toMatch(/allkeys-lru.*no AOF.*noeviction.*appendonly yes/);
-  });
-
-  it("refuses a database that Redis does not have, where ioredis goes on with database 0", async () => {
-    await refuses("redis_unreachable", "DB index is out of range", `${redis.url}/99`);
-  });
-
   it("refuses a node of a Redis Cluster, a replica, and a Sentinel, with what to set", async () => {
     // Redis waits five seconds for further replicas before it sends one its data.
     await client.config("SET", "repl-diskless-sync-delay", "0");

@@ -11,7 +11,6 @@ import { metricByLabels } from "../support/metrics.ts";
 import { untilCompletedOnce } from "../support/pipeline.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { startRedis } from "../support/redis.ts";
-import { millrace } from "../support/run-in-process.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { createSlowDisk } from "../support/slow-disk.ts";
 import { until } from "../support/until.ts";
@@ -89,18 +88,5 @@ describeOnSlowDisk("a Redis whose fsync takes 800 ms", () => {
     const lost = acknowledged.filter((id) => !there.has(id));
     expect(lost.length > 0).toBe(loses);
     expect(lost.length).toBeLessThan(0.5 * acknowledged.length);
-  });
-
-  test("the doctor names the disk", async () => {
-    const { disk, pipeline, load } = await startOnSlowDisk();
-    const senders = load("safe");
-    onTestFinished(() => senders.stop());
-    const doctor = () => millrace(["doctor"], { env: pipeline.env });
-    expect((await doctor()).stdout).toMatch(/^ok +queue's disk +no fsync was slow$/m);
-    disk.slowDown();
-    const { code, stdout } = await doctor();
-    expect(stdout).toMatch(/^BAD +queue's disk +Redis waits for its disk/m);
-    expect(stdout).toMatch(/^ +fix: Put the append-only file on a faster disk/m);
-    expect(code).toBe(1);
   });
 });

@@ -6,7 +6,6 @@ import { describeOnStandby } from "../support/describe-on-servers.ts";
 import { createPipeline, post, postOnce, type Pipeline } from "../support/pipeline.ts";
 import { startPostgresPair, type PostgresPair } from "../support/postgres-standby.ts";
 import { startRedis, type TestRedis } from "../support/redis-server.ts";
-import { millrace } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
 
 const CONFIG = {
@@ -40,17 +39,6 @@ describeOnStandby("on a Postgres with a standby", () => {
       await Promise.all([pair?.stop(), redis?.stop()]);
     });
 
-    test("a worker on the standby waits for a primary, and says why", async () => {
-      const worker = await pipeline.start("worker", { DATABASE_URL: pair.standby.url });
-      const seen = await until(async () => {
-        const answer = await readiness(worker);
-        return answer.parts["postgres"] !== undefined && answer;
-      });
-      const parts = { worker: "waiting for Postgres", postgres: "database_read_only" };
-      expect(seen).toMatchObject({ httpStatus: 503, parts });
-      await worker.end("SIGTERM");
-    });
-
     test("an ingress whose ledger is the standby stores in the queue if it can, and says why", async () => {
       const ingress = await pipeline.start("ingress", { DATABASE_URL: pair.standby.url });
       await until(() => isReadOnly(ingress, "ledger"));
@@ -79,15 +67,6 @@ describeOnStandby("on a Postgres with a standby", () => {
       expect(items.find(({ id }) => id === "postgres")?.text).toBe("Postgres takes no writes");
       expect((await fetch(`${dashboard.url}/api/events`)).status).toBe(200);
       await dashboard.end("SIGTERM");
-    });
-
-    test("the doctor says that DATABASE_URL names a standby, and what to do", async () => {
-      const env = { ...pipeline.env, DATABASE_URL: pair.standby.url };
-      const { code, stdout } = await millrace(["doctor"], { env });
-      expect(code).toBe(1);
-      expect(stdout).toMatch(/^BAD +postgres +version .*: it is a standby and takes no writes$/m);
-      expect(stdout).toMatch(/^ +fix: Name the primary in DATABASE_URL, or promote this one$/m);
-      expect(stdout).toMatch(/^Ledger and queues were not compared\.$/m);
     });
 
     test("roles are not ready after a failover until the name leads to the new primary, and lose nothing", async () => {
