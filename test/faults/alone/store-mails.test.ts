@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { AddressInfo } from "node:net";
 import type { Failpoint } from "@millrace/core";
 import { hookMesh } from "millrace";
 import { expect, test } from "vitest";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { newFolder } from "../../support/new-folder.ts";
 import store from "../../fixtures/store-mails/millrace.config.ts";
 import { onOneBackend, openOn, type TestServers } from "../../support/backends.ts";
-import { type MailServer, startMailServer } from "../../support/mail-server.ts";
 import { createPipeline, type Pipeline } from "../../support/pipeline.ts";
 import { millrace } from "../../support/run-in-process.ts";
 import { STORE_SECRETS } from "../../support/running-store.ts";
@@ -146,5 +147,30 @@ async function killAt(
     mailEvents: (await emitted()).map(({ status }) => status),
     mails: (await ask("select from store.mails where recipient = $1", recipient)).length,
     shipments: (await ask("select from store.shipments where order_id = $1", order)).length,
+  };
+}
+
+type MailServer = Awaited<ReturnType<typeof startMailServer>>;
+
+async function startMailServer() {
+  const taken: { to: string; messageId: string | undefined }[] = [];
+  const onData: SMTPServerOptions["onData"] = (stream, { envelope }, done) => {
+    let text = "";
+    stream.on("data", (chunk) => (text += chunk));
+    stream.on("end", () => {
+      const [, messageId] = /^Message-ID:\s*(<\S+>)/im.exec(text) ?? [];
+      taken.push({ to: envelope.rcptTo.map(({ address }) => address).join(), messageId });
+      done();
+    });
+  };
+  // A client that is killed resets its connection.
+  const server = new SMTPServer({ disabledCommands: ["AUTH", "STARTTLS"], onData });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    taken,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }
