@@ -6,7 +6,7 @@ import { runCommand } from "./run-command.mjs";
 
 /**
  * The pages that are made from sources of truth: `--help`, the OpenAPI document, the metrics, the
- * sentences that an editor shows.
+ * view, the sentences that an editor shows.
  *
  * @returns {Promise<[path: string, text: string][]>}
  */
@@ -15,6 +15,7 @@ export async function referencePages(root) {
     ["reference/command.md", await commandPage(root)],
     ["reference/http-api.md", await apiPage(root)],
     ["reference/metrics.md", metricsPage(root)],
+    ["reference/sql-view.md", await viewPage(root)],
     ...(await typeScriptPages(root)),
   ];
 }
@@ -98,6 +99,35 @@ function metricsPage(root) {
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, help]) => `| \`${name}\` | ${cell(help)} |`);
   return `# Metrics\n\nEvery metric of \`GET /metrics\`, with the help that it has there. [Monitoring](/monitoring.md) says\nhow to collect them, [alerts](/monitoring.md#alerts-and-metrics) what to watch.\n\n| metric | meaning |\n| --- | --- |\n${rows.join("\n")}\n`;
+}
+
+const COLUMNS = {
+  type: "The sender's name of what happened.",
+  payload: "The body as `jsonb`. Null for a form, and when the body was dropped.",
+  last_error_code: "A code of [errors](/errors.md).",
+};
+
+/** The columns are the view's, the sentences those that the API has for them. */
+async function viewPage(root) {
+  const contract = join(root, "packages", "api-contract", "dist", "index.js");
+  const { eventRow } = await import(pathToFileURL(contract).href);
+  const { properties } = eventRow.toJSONSchema();
+  const folder = join(root, "packages", "ledger", "migrations");
+  const migrations = readdirSync(folder).toSorted();
+  const sql = migrations.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+  const view = /VIEW millrace\.webhook_events AS\s+SELECT([\s\S]*?)\nFROM millrace\.events e/g;
+  const [, list = ""] = [...sql.matchAll(view)].at(-1) ?? [];
+  const names = list.replace(/\(SELECT[\s\S]*?\) AS /, "e.").matchAll(/\be\.(\w+)/g);
+  const rows = [...names].map(([, name = ""]) => {
+    const shape = properties[name];
+    const values = shape?.enum ?? shape?.anyOf?.[0]?.enum;
+    const listed = values?.map((value) => `\`${value}\``).join(", ");
+    const text = COLUMNS[name] ?? shape?.description ?? shape?.anyOf?.[0]?.description;
+    const meaning = [text, listed].filter((part) => part !== undefined).join(" ");
+    if (meaning === "") throw new Error(`Cannot find the meaning of the column ${name}`);
+    return `| \`${name}\` | ${cell(meaning)} |`;
+  });
+  return `# The SQL view webhook_events\n\nOne row for each generation of an event, to read with \`psql\`, a BI tool, or your own code. Its\ncolumns [stay compatible](/upgrading.md#what-stays-compatible); the tables behind it are internal.\n\n\`\`\`sql\nSELECT event_id, last_error FROM webhook_events\nWHERE source = 'stripe' AND status = 'failed' ORDER BY recorded_at DESC LIMIT 20;\n\`\`\`\n\n| column | meaning |\n| --- | --- |\n${rows.join("\n")}\n\nThe view is in the schema \`millrace\`, and in \`public\` unless the name was taken there.\n`;
 }
 
 /** TypeDoc's pages of the built package, which become pages of the site. */

@@ -50,6 +50,7 @@ export function readSidebar(text) {
     ["Command", "command"],
     ["HTTP API", "http-api"],
     ["Metrics", "metrics"],
+    ["SQL view", "sql-view"],
     ["TypeScript API", "typescript"],
     ["TypeScript API: senders", "typescript-senders"],
     ["TypeScript API: testing", "typescript-testing"],
