@@ -73,14 +73,6 @@ describe("the package", { timeout: 300_000 }, () => {
     expect(await project.run("npm", ...command.split(" "))).toMatchObject({ code: 0 });
   });
 
-  test("runs handlers in a user's own test", async () => {
-    const { code, output } = await project.run(process.execPath, "check.mjs");
-    expect({ code, output: output.trim() }).toEqual({
-      code: 0,
-      output: '{"status":"completed","seen":["pi_1"]}',
-    });
-  });
-
   test("has a README whose samples compile", async () => {
     const at = join(project.folder, "node_modules/millrace/README.md");
     const samples = samplesOf(await readFile(at, "utf8"));
