@@ -49,11 +49,10 @@ describe("the package", { timeout: 300_000 }, () => {
   });
 
   test("shows a sentence for every setting in the editor", async () => {
-    const { properties } = configSchema.toJSONSchema({ io: "input", unrepresentable: "any" });
-    const settings = [
-      ...namesIn({ properties }),
-      ...namesIn(sourceOptionsSchema.toJSONSchema({ io: "input" })),
-    ];
+    const json = { io: "input", unrepresentable: "any" } as const;
+    const { properties } = configSchema.toJSONSchema(json);
+    const ofSource = sourceOptionsSchema.toJSONSchema(json);
+    const settings = [...namesIn({ properties }), ...namesIn(ofSource)];
     const path = join(project.folder, "node_modules/millrace/lib/core/dist/settings.d.ts");
     const types = await readFile(path, "utf8");
     const documented = (name: string) => new RegExp(`\\*/\\s+(readonly )?${name}\\??:`).test(types);

@@ -68,3 +68,32 @@ test("a refused signature is answered as every other, and its reason is in metri
   }
   expect(counted.get("unknown_source")).toBe(1);
 });
+
+test("a refused tenant is in the log, and in no metric", async () => {
+  const lines: object[] = [];
+  const warn = (fields: object) => void lines.push(fields);
+  const registry = createRegistry({ role: "ingress" });
+  const ingress = createIngress({
+    config: parseConfig({
+      sources: { pay: stripe({ secrets: (tenant) => (tenant === "acme" ? SECRET : null) }) },
+    }),
+    ...{ secrets: {}, stores: [store], logger: { warn } as unknown as Logger, registry },
+  });
+  onTestFinished(() => ingress.close());
+  const port = await ingress.listen({ port: 0, host: "127.0.0.1" });
+  for (const path of ["pay/acme", "pay/nobody", "pay"]) {
+    const headers = signedWith({ secret: "whsec_of-nobody" });
+    const url = `http://127.0.0.1:${port}/webhooks/${path}`;
+    expect((await fetch(url, { method: "POST", headers, body: BODY })).status).toBe(401);
+  }
+  expect(lines).toMatchObject([
+    { tenant: "acme", code: "invalid_signature" },
+    { tenant: "nobody", reason: expect.stringContaining('the tenant "nobody" has no secret') },
+    {
+      source: "unknown",
+      reason: expect.stringContaining('"pay" names no source, or lacks its tenant'),
+    },
+  ]);
+  expect(await registry.metrics()).toContain('{source="pay",code="unknown_source"');
+  expect(await registry.metrics()).not.toMatch(/acme|nobody/);
+});

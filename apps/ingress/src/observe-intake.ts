@@ -112,15 +112,15 @@ function logNotices(logger: Logger): Notify {
   }
 
   function logRejection(notice: IntakeNotice & { kind: "answered" }): void {
-    const { source = "unknown", asked, code, failure } = notice;
+    const { source = "unknown", tenant, asked, code, failure } = notice;
     // A store that fails has been logged already.
     if (code === undefined || code === "unavailable") return;
     const { reason, ...seconds } = failure ?? {};
     rejections(
       `rejected: ${source}: ${reason ?? code}`,
-      code === "unknown_source" ? notConfigured(asked) : meaningOf(code),
+      code === "unknown_source" ? notConfigured(asked, tenant) : meaningOf(code),
       {
-        ...{ message: "delivery rejected", source, code },
+        ...{ message: "delivery rejected", source, ...(tenant && { tenant }), code },
         ...(reason && { failure: reason, ...seconds }),
       },
     );
@@ -128,9 +128,11 @@ function logNotices(logger: Logger): Notify {
 }
 
 // The sender reads that its signature is wrong, so a misspelled name shows only here.
-function notConfigured(asked: string | undefined): string {
-  const what = asked === undefined ? "a path that names no source" : `"${asked}" is not a source`;
-  return `${what} of this config. The sender was answered 401, as for a wrong signature`;
+function notConfigured(asked: string | undefined, tenant: string | undefined): string {
+  const path = asked === undefined ? "a path" : `"${asked}"`;
+  const unknown = `${path} names no source, or lacks its tenant,`;
+  const what = tenant === undefined ? unknown : `the tenant "${tenant}" has no secret`;
+  return `${what} in this config. The sender was answered 401, as for a wrong signature`;
 }
 
 // A provider's error can quote the body, as JSON.parse does. Its stack is enough.

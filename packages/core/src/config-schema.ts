@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { alertsSchema } from "./alerts.ts";
 import type { TableSchema } from "./handler.ts";
-import { sourceSchema, withUrl } from "./source-schema.ts";
+import { isFunction, sourceSchema, withUrl } from "./source-schema.ts";
 import type { HandlersOption, OnFailed } from "./settings.ts";
 
 export const SOURCE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
@@ -77,16 +77,13 @@ const queueSchema = z.strictObject({
 
 const errorsSchema = z.strictObject({ stack: z.boolean().default(true) });
 
-const onFailedSchema = z.custom<OnFailed>(
-  (value) => typeof value === "function",
-  "must be a function (event) => ...",
-);
+const onFailedSchema = z.custom<OnFailed>(isFunction, "must be a function (event) => ...");
 
 const NO_SOURCES =
   "is missing; the file must say: export default defineConfig({ sources: { stripe: stripe() } })";
 
 const handlersSchema = z.custom<HandlersOption>(
-  (value) => typeof value === "function" || Array.isArray(value),
+  (value) => isFunction(value) || Array.isArray(value),
   "must be a list of on(...), or a function that imports one",
 );
 

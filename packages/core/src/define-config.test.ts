@@ -61,6 +61,17 @@ test("an internal source has no secret, and is not the only one", () => {
   expect(refusal({ sources: { ...sources, mail } })).toContain(
     "sources.mail.options.secret: cannot be set: an internal source has no URL",
   );
+  const secrets = () => undefined;
+  const refused = (of: Partial<Provider>, options: object) =>
+    refusal({ sources: { ...sources, mail: { provider: { ...provider, ...of }, options } } });
+  expect(refused({ isInternal: true }, { secrets })).toContain(
+    "options.secrets: cannot be set: an",
+  );
+  expect(refused({}, { secrets, secret: "whsec_a" })).toContain(
+    "options.secret: cannot be set: `secrets` is set",
+  );
+  expect(refused({ needsSecret: false }, { secrets })).toContain("it needs no secret");
+  expect(refused({}, { secrets: ["a"] })).toContain("options.secrets: must be a function (tenant)");
   expect(refusal({ sources: { mail: { provider: internal, options: {} } } })).toContain(
     "must name at least one source with a URL: all of them are internal",
   );

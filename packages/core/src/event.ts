@@ -19,6 +19,17 @@ export interface EventKey extends EventLookup {
   readonly generation: number;
 }
 
+export const TENANT = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** No two tenants share an id: a tenant has no `/`. */
+export function tenantEventId(tenant: string | undefined, eventId: string): string {
+  return tenant === undefined ? eventId : `${tenant}/${eventId}`;
+}
+
+export function tenantOf(eventId: string): string | undefined {
+  return /^([\w-]+)\//.exec(eventId)?.[1];
+}
+
 export function keyOf({ source, eventId, generation }: EventKey): EventKey {
   return { source, eventId, generation };
 }

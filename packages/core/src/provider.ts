@@ -10,6 +10,8 @@ export interface Delivery {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
+  /** Of a source with `secrets`, as the URL has it. */
+  readonly tenant?: string | undefined;
   /** The ingress's clock when the delivery came in, milliseconds since the epoch. */
   readonly receivedAtMs: number;
 }
@@ -107,6 +109,8 @@ export interface SampleRequest {
 export interface SignRequest extends SampleRequest {
   readonly body: Uint8Array;
   readonly secret: string;
+  /** Instead of the provider's `signedUrl`. */
+  readonly url?: string;
 }
 
 /** One kind of sender: signatures, names and types of its events. Pure functions on bytes. */
@@ -159,6 +163,18 @@ export interface Provider<DataField extends string = string> {
   sample(request: SampleRequest): string;
   /** The headers that the provider would send with this body, signature among them. */
   sign(request: SignRequest): Record<string, string>;
+}
+
+/** The provider for a tenant: a sender that signs the URL that it calls signs the tenant's. */
+export function providerOfTenant(provider: Provider, tenant: string | undefined): Provider {
+  if (tenant === undefined || provider.signedUrl === undefined) return provider;
+  const url = provider.signedUrl.replace(/\/?(?=\?|$)/, `/${tenant}`);
+  return {
+    ...provider,
+    signedUrl: url,
+    createVerifier: (secrets, options) => provider.createVerifier(secrets, { url, ...options }),
+    sign: (request) => provider.sign({ ...request, url }),
+  };
 }
 
 /** An id as the sender would choose one. */

@@ -135,6 +135,12 @@ export interface SourceOptions<Of extends Sent = string> {
    */
   secret?: string | string[] | undefined;
   /**
+   * Reads a tenant's secrets, for a source whose tenants each have their own, at
+   * `/webhooks/<name>/<tenant>`. Without any, the tenant is unknown. The ingress calls it and
+   * caches its results. Default: none, and `secret` counts.
+   */
+  secrets?: ReadSecrets | undefined;
+  /**
    * Milliseconds that a signed timestamp may differ from now, past or future, 1,000 to 86,400,000.
    * A larger value lets an old delivery be replayed for longer. Default: the provider's documented
    * value.
@@ -206,6 +212,10 @@ export interface SourceOptions<Of extends Sent = string> {
       }
     | undefined;
 }
+
+/** Returns the live secrets of a tenant, whose name matches `^[A-Za-z0-9_-]{1,64}$`. */
+export type ReadSecrets = (tenant: string) => TenantSecrets | Promise<TenantSecrets>;
+export type TenantSecrets = string | readonly string[] | null | undefined;
 
 /** Delays between attempts: a random value between 0 and `firstMs * factor^n`, at most `maxMs`. */
 export interface BackoffOptions {

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { Provider } from "./provider.ts";
+import type { ReadSecrets } from "./settings.ts";
 
 export const sourceOptionsSchema = z.strictObject({
   types: z.array(z.string().min(1)).readonly().optional(),
   secret: z
     .union([z.string(), z.array(z.string())], "must be a string, or a list of strings")
     .optional(),
+  secrets: z.custom<ReadSecrets>(isFunction, "must be a function (tenant) => ...").optional(),
   toleranceMs: z.int().min(1_000).max(86_400_000).optional(),
   bodyBytesMax: z
     .int()
@@ -62,11 +64,26 @@ export const sourceSchema = z
       when: ({ value }) => providerSchema.safeParse(Reflect.get(Object(value), "provider")).success,
     },
   )
-  .superRefine((source, context) => {
-    if (!isInternal(source) || source.options.secret === undefined) return;
-    const message = "cannot be set: an internal source has no URL, and nothing to verify";
-    context.addIssue({ code: "custom", path: ["options", "secret"], message });
+  .superRefine(({ provider, options: { secret, secrets } }, context) => {
+    const refuse = (option: "secret" | "secrets", why: string) => {
+      const message = `cannot be set: ${why}`;
+      context.addIssue({ code: "custom", path: ["options", option], message });
+    };
+    const noUrl = "an internal source has no URL, and nothing to verify";
+    if (isInternal({ provider }) && secret !== undefined) refuse("secret", noUrl);
+    if (secrets === undefined) return;
+    if (isInternal({ provider })) refuse("secrets", noUrl);
+    if (secret !== undefined) refuse("secret", "`secrets` is set");
+    if (provider.needsSecret === false) refuse("secrets", "it needs no secret");
   });
+
+export function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+export function hasTenants({ options }: Pick<Source, "options">): boolean {
+  return options.secrets !== undefined;
+}
 
 export function isInternal({ provider }: { readonly provider: Provider }): boolean {
   return provider.isInternal === true;

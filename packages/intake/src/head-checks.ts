@@ -31,18 +31,19 @@ const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
 export function unknownSources(
   sources: readonly SourceLimits[],
   secret: Buffer,
-): (name: string) => SourceLimits {
+): (path: string) => SourceLimits {
   const longest = Math.max(...sources.map(({ bodyBytesMax }) => bodyBytesMax));
   const budget = new ByteBudget(Math.max(UNKNOWN_BYTES_MAX, longest), new Map([["", longest]]));
   const alike = sources.map(({ methods, bodyBytesMax, inflates, verifier }) => {
-    const { precheck } = verifier;
-    const check = precheck && { precheck: precheck.bind(verifier) };
-    return { methods, bodyBytesMax, inflates, bytes: budget.of(""), verifier: { ...check } };
+    return { methods, bodyBytesMax, inflates, bytes: budget.of(""), verifier };
   });
-  return (name) => {
-    const index = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
-    const asked = SOURCE_NAME.test(name) ? name : undefined;
-    const limits = alike[index];
+  return (path) => {
+    // A source with a wrong tenant, or without one, is like itself.
+    const [name = ""] = path.split("/", 1);
+    const known = sources.findIndex((source) => source.name === name);
+    const drawn = createHmac("sha256", secret).update(name).digest().readUInt32BE() % alike.length;
+    const asked = SOURCE_NAME.test(path) ? path : undefined;
+    const limits = alike[known === -1 ? drawn : known];
     if (limits === undefined) throw new RangeError("Cannot receive webhooks: there is no source");
     return { ...limits, name: undefined, asked };
   };

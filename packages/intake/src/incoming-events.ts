@@ -5,6 +5,7 @@ import {
   isStorableWithin,
   messageDigest,
   partDigest,
+  tenantEventId,
   type Delivery,
   type IdentifiedEvent,
   type IncomingEvent,
@@ -25,7 +26,7 @@ export function toIncomingEvents(
     const body = event.body ?? delivery.body;
     return {
       source: source.name,
-      eventId: event.eventId,
+      eventId: tenantEventId(delivery.tenant, event.eventId),
       generation: 0,
       type: event.type,
       acceptedAtMs: delivery.receivedAtMs,
@@ -40,15 +41,15 @@ export function toIncomingEvents(
 
 const NO_DIGESTS: readonly string[] = [];
 
-/** None for a single event of which its body alone was signed. */
+/** None for a single event, without a tenant, of which its body alone was signed. */
 function digestsOf(
   signed: SignedMessage | undefined,
-  { body }: Delivery,
+  { body, tenant }: Delivery,
   events: readonly IdentifiedEvent[],
 ): readonly string[] {
   const isWhole = events.length === 1 && (events[0]?.body ?? body) === body;
-  if (isWhole && signed === undefined) return NO_DIGESTS;
-  const digest = messageDigest(signed ?? [body]);
+  if (isWhole && signed === undefined && tenant === undefined) return NO_DIGESTS;
+  const digest = messageDigest([tenantEventId(tenant, ""), ...(signed ?? [body])]);
   return events.length === 1 ? [digest] : events.map((_, index) => partDigest(digest, index));
 }
 
@@ -65,9 +66,13 @@ function keptHeaders(
 }
 
 /** A provider of a user's own may return anything. */
-export function refuseIdentity({ eventId, type }: IdentifiedEvent): Received | undefined {
-  if (!isText(eventId, EVENT_ID_BYTES_MAX)) {
-    const why = `it has no event id of 1 to ${EVENT_ID_BYTES_MAX} bytes of UTF-8`;
+export function refuseIdentity(
+  { eventId, type }: IdentifiedEvent,
+  { tenant }: Pick<Delivery, "tenant">,
+): Received | undefined {
+  const idBytesMax = EVENT_ID_BYTES_MAX - tenantEventId(tenant, "").length;
+  if (!isText(eventId, idBytesMax)) {
+    const why = `it has no event id of 1 to ${idBytesMax} bytes of UTF-8`;
     return rejection("invalid_event_id", `Cannot identify the event: ${why}`);
   }
   if (!isText(type, EVENT_TYPE_BYTES_MAX)) {

@@ -24,6 +24,7 @@ export type IntakeNotice =
   | {
       readonly kind: "answered";
       readonly source: string | undefined;
+      readonly tenant?: string | undefined;
       /** The name in the URL, if it is no source but a source could have it. */
       readonly asked?: string | undefined;
       readonly outcome: "accepted" | "duplicate" | "handshake" | "rejected";

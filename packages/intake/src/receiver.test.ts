@@ -84,10 +84,17 @@ test("a receiver that was closed answers 503", async () => {
   expect(await receiver.receive(request)).toMatchObject({ status: 503, code: "shutting_down" });
 });
 
+interface Signing {
+  readonly idIsSigned: boolean;
+  readonly signed?: SignedMessage;
+  readonly isPart?: boolean;
+  readonly tenant?: string;
+}
+
 /** The digests of the events that a delivery's body of ids makes. */
 async function digestsOf(
   ids: readonly string[],
-  { idIsSigned, signed, isPart }: { idIsSigned: boolean; signed?: SignedMessage; isPart?: boolean },
+  { idIsSigned, signed, isPart, tenant }: Signing,
 ): Promise<readonly (string | undefined)[]> {
   const stored: IncomingEvent[] = [];
   const store: EventStore = {
@@ -98,6 +105,7 @@ async function digestsOf(
   };
   const unsigned = {
     ...provider,
+    generateSecret: () => "s",
     idIsSigned,
     createVerifier: () => ({ verify: () => ({ ok: true, signed }) }),
     identify: () => ({
@@ -109,10 +117,12 @@ async function digestsOf(
       ),
     }),
   } as unknown as Provider;
-  const config = parseConfig({ sources: { one: { provider: unsigned, options: {} } } });
+  const options = tenant === undefined ? {} : { secrets: () => "s" };
+  const config = parseConfig({ sources: { one: { provider: unsigned, options } } });
   const receiver = new Receiver({ config, secrets: { one: ["s"] }, stores: [store] });
   const body = Buffer.from(ids.join());
-  await receiver.receive({ source: "one", method: "POST", url: "/", headers: {}, body });
+  const path = tenant === undefined ? "one" : `one/${tenant}`;
+  await receiver.receive({ source: path, method: "POST", url: "/", headers: {}, body });
   await receiver.close();
   return stored.map(({ digest }) => digest);
 }
@@ -131,3 +141,27 @@ test("each event of a delivery has a digest by its place in what was signed", as
   const alone = bodyHash(Buffer.from("a"));
   expect(await digestsOf(["a"], { idIsSigned: false, isPart: true })).toEqual([alone]);
 });
+
+test("the digest of a tenant's message is no other tenant's", async () => {
+  const digests = await Promise.all(
+    ["acme", "globex"].map((tenant) => digestsOf(["a"], { idIsSigned: false, tenant })),
+  );
+  expect(digests.flat()).toEqual(["acme/a", "globex/a"].map((text) => messageDigest([text])));
+  expect(await digestsOf(["a"], { idIsSigned: true, tenant: "acme" })).toEqual([undefined]);
+  const parts = { idIsSigned: false, isPart: true, tenant: "acme" };
+  const whole = messageDigest(["acme/a,b"]);
+  expect(await digestsOf(["a", "b"], parts)).toEqual([0, 1].map((at) => partDigest(whole, at)));
+});
+
+test.each([
+  ["acme", 1_019, 1],
+  ["acme", 1_020, 0],
+  ["acme", 0, 0],
+  [undefined, 1_024, 1],
+])(
+  "an id is as long as its tenant (%s) leaves room for: %d bytes",
+  async (tenant, length, made) => {
+    const signing = { idIsSigned: true, ...(tenant !== undefined && { tenant }) };
+    expect(await digestsOf(["x".repeat(length)], signing)).toHaveLength(made);
+  },
+);

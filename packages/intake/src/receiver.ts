@@ -1,8 +1,10 @@
 import {
   failpoint,
+  hasTenants,
   InFlight,
   isMillraceError,
   statusOf,
+  TENANT,
   withUrl,
   type Answer,
   type Config,
@@ -61,8 +63,9 @@ export class Receiver {
   readonly budget: ByteBudget;
   readonly headChecks: HeadChecks;
   readonly notify: Notify;
+  readonly hasTenants: boolean;
   readonly #sources: ReadonlyMap<string, ReadySource>;
-  readonly #unknown: (name: string) => SourceLimits;
+  readonly #unknown: (path: string) => SourceLimits;
   readonly #stores: EventStores;
   readonly #nowMs: () => number;
   readonly #inFlight = new InFlight();
@@ -77,6 +80,7 @@ export class Receiver {
     const limits = bodyBytesMaxOf(config, inFlightBytesMax);
     this.budget = new ByteBudget(inFlightBytesMax, limits);
     this.#sources = readySources(config, deps.secrets, { budget: this.budget, limits });
+    this.hasTenants = Object.values(config.sources).some(hasTenants);
     const digest = digestOfSecrets({ ...deps, config });
     this.#unknown = unknownSources([...this.#sources.values()], digest);
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
@@ -93,18 +97,18 @@ export class Receiver {
   /** Answers one delivery within `ingress.answerTimeoutMs`. Never rejects. */
   async receive(request: ReceiveRequest): Promise<Received> {
     const startedMs = performance.now();
-    const source = this.#sources.get(request.source);
+    const { source, tenant } = this.#find(request.source);
     const { methods, asked }: SourceLimits = source ?? this.#unknown(request.source);
     this.#inFlight.begin();
     let received: Received;
     try {
-      const admitted = this.#admit(source, methods, request);
+      const admitted = this.#admit(source, methods, request, tenant);
       if ("status" in admitted) received = admitted;
       else if (admitted.source.inflates && isGzip(request.body)) {
         received = await this.#receiveGzip(admitted);
       } else {
         const { delivery } = admitted;
-        const verified = admitted.source.verifications.verify(delivery);
+        const verified = admitted.source.verifier.verify(delivery);
         // A synchronous provider costs no turn of the event loop.
         const verification = verified instanceof Promise ? await verified : verified;
         const read = this.#identify(admitted.source, delivery, verification);
@@ -118,6 +122,7 @@ export class Receiver {
     this.notify({
       kind: "answered",
       source: source?.name,
+      tenant,
       asked,
       outcome: received.outcome,
       code: received.code,
@@ -127,8 +132,17 @@ export class Receiver {
     return received;
   }
 
-  source(name: string): SourceLimits {
-    return this.#sources.get(name) ?? this.#unknown(name);
+  source(path: string): SourceLimits {
+    return this.#find(path).source ?? this.#unknown(path);
+  }
+
+  /** The source that a path below `/webhooks/` names, with its tenant. Nothing is decoded. */
+  #find(path: string): { source?: ReadySource | undefined; tenant?: string | undefined } {
+    const slash = path.indexOf("/");
+    const source = this.#sources.get(slash === -1 ? path : path.slice(0, slash));
+    const tenant = slash === -1 ? undefined : path.slice(slash + 1);
+    const isWhole = source?.hasTenants ? TENANT.test(tenant ?? "") : tenant === undefined;
+    return isWhole ? { source, tenant } : {};
   }
 
   /** Checks every event store. One that does not answer is down from then on. */
@@ -167,6 +181,7 @@ export class Receiver {
     source: ReadySource | undefined,
     methods: readonly string[],
     request: ReceiveRequest,
+    tenant: string | undefined,
   ): Received | Admitted {
     if (this.#closing)
       return rejection("shutting_down", "Cannot take the delivery: this process is closing");
@@ -176,19 +191,20 @@ export class Receiver {
     }
     if (source === undefined) return unverified("unknown_source");
     const { method, url, headers, body } = request;
-    return { source, delivery: { method, url, headers, body, receivedAtMs: this.#nowMs() } };
+    const receivedAtMs = this.#nowMs();
+    return { source, delivery: { method, url, headers, body, tenant, receivedAtMs } };
   }
 
   /** A signature of the bytes that came is checked before they are inflated. */
   async #receiveGzip({ source, delivery }: Admitted): Promise<Received> {
     const signsRaw = source.provider.inflate === "raw";
-    const early = signsRaw ? await source.verifications.verify(delivery) : undefined;
+    const early = signsRaw ? await source.verifier.verify(delivery) : undefined;
     if (early?.ok === false) return this.#refuse(source, early);
     const inflated = await inflate(delivery.body, source);
     if ("status" in inflated) return inflated;
     try {
       const whole = { ...delivery, body: inflated.bytes };
-      const verification = early ?? (await source.verifications.verify(whole));
+      const verification = early ?? (await source.verifier.verify(whole));
       const signed = signsRaw ? { signed: [delivery.body] } : {};
       const read = this.#identify(source, whole, { ...signed, ...verification });
       return "status" in read ? read : await this.#store(read);
@@ -211,7 +227,7 @@ export class Receiver {
     const identified = source.provider.identify(delivery);
     if (!identified.ok) return rejection(identified.code, identified.message);
     for (const event of identified.events) {
-      const refusal = refuseIdentity(event);
+      const refusal = refuseIdentity(event, delivery);
       if (refusal !== undefined) return refusal;
     }
     const events = toIncomingEvents(source, delivery, identified.events, verification.signed);
@@ -220,8 +236,8 @@ export class Receiver {
 
   #refuse({ name }: ReadySource, { code, message, failure, error }: Refusal): Received {
     if (error !== undefined) this.notify({ kind: "unexpected", source: name, error });
-    const isAboutSignature = failure !== undefined || statusOf(code) === 401;
-    return isAboutSignature ? unverified(code, failure) : rejection(code, message);
+    const isHidden = failure !== undefined || statusOf(code) === 401 || code === "unknown_source";
+    return isHidden ? unverified(code, failure) : rejection(code, message);
   }
 
   async #store({ source, events, answer }: VerifiedDelivery): Promise<Received> {

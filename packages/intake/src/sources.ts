@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  hasTenants,
   isMillraceError,
   MillraceError,
   secretVariable,
@@ -7,17 +8,17 @@ import {
   type Provider,
   type Source,
   type SourcePolicy,
-  type Verifier,
 } from "@millrace/core";
 import { largeBytesMax, type ByteBudget, type SourceBytes } from "./byte-budget.ts";
 import { ownAnswer, providerAnswer, type Received } from "./received.ts";
-import { Verifications } from "./verifications.ts";
+import { TenantVerifications } from "./tenant-verifications.ts";
+import { createVerifications, type Verifications } from "./verifications.ts";
 
 export interface ReadySource {
   readonly name: string;
   readonly provider: Provider;
-  readonly verifier: Verifier;
-  readonly verifications: Verifications;
+  readonly verifier: Pick<TenantVerifications | Verifications, "precheck" | "verify">;
+  readonly hasTenants: boolean;
   readonly inflates: boolean;
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
@@ -50,14 +51,15 @@ export function readySources(
   throw new MillraceError("missing_secret", `Cannot receive webhooks:\n${problems.join("\n")}`);
 }
 
-/** A digest of all live secrets, that no stranger can compute. */
+/** A digest of all names and live secrets, that no stranger can compute. */
 export function digestOfSecrets(deps: {
   config: Pick<Config, "sources">;
   secrets: Readonly<Record<string, readonly string[]>>;
 }): Buffer {
-  const live = Object.entries(deps.config.sources).map(([name, source]) =>
+  const live = Object.entries(deps.config.sources).map(([name, source]) => [
+    name,
     liveSecrets(name, source, deps.secrets),
-  );
+  ]);
   return createHash("sha256").update(JSON.stringify(live)).digest();
 }
 
@@ -91,19 +93,15 @@ function prepareSource(
   secrets: readonly string[],
 ): Omit<ReadySource, "name" | "bytes" | "bodyBytesMax"> {
   const { provider, options } = source;
-  // Providers refuse these too. A source that anyone can sign for must not depend on one check.
-  if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
-  if (provider.needsSecret !== false && secrets.some((secret) => secret.trim() === "")) {
-    throw new MillraceError("missing_secret", "it has an empty secret");
-  }
   const { accepted, duplicate } = provider.answers ?? {};
-  const { ack, redelivery, toleranceMs } = options;
-  const verifier = provider.createVerifier(secrets, { toleranceMs });
+  const { ack, redelivery } = options;
   return {
     provider,
     methods: provider.methods,
-    verifier,
-    verifications: new Verifications(verifier),
+    verifier: hasTenants(source)
+      ? new TenantVerifications(source)
+      : createVerifications(source, secrets),
+    hasTenants: hasTenants(source),
     inflates: provider.inflate !== undefined,
     ack,
     redelivery,

@@ -1,7 +1,11 @@
 import {
+  MillraceError,
+  providerOfTenant,
   withDeadline,
   type Delivery,
+  type DeliveryHead,
   type Refusal,
+  type Source,
   type Verification,
   type Verifier,
 } from "@millrace/core";
@@ -10,6 +14,21 @@ import {
 const TIMEOUT_MS = 1_000;
 const IN_FLIGHT_MAX = 20;
 
+/** @throws `missing_secret` */
+export function createVerifications(
+  { provider, options: { toleranceMs } }: Source,
+  secrets: readonly string[],
+  tenant?: string,
+): Verifications {
+  // Providers refuse these too. A source that anyone can sign for must not depend on one check.
+  if (secrets.length === 0) throw new MillraceError("missing_secret", "it has no secret");
+  if (provider.needsSecret !== false && secrets.some((secret) => secret.trim() === "")) {
+    throw new MillraceError("missing_secret", "it has an empty secret");
+  }
+  const ofTenant = providerOfTenant(provider, tenant);
+  return new Verifications(ofTenant.createVerifier(secrets, { toleranceMs }));
+}
+
 /** Beyond both limits, the sender is asked to deliver again. A synchronous provider stays so. */
 export class Verifications {
   readonly #verifier: Verifier;
@@ -17,6 +36,10 @@ export class Verifications {
 
   constructor(verifier: Verifier) {
     this.#verifier = verifier;
+  }
+
+  precheck(head: DeliveryHead, readMs: number): Refusal | undefined {
+    return this.#verifier.precheck?.(head, readMs);
   }
 
   verify(delivery: Delivery): Verification | Promise<Verification> {
@@ -39,7 +62,7 @@ export class Verifications {
   }
 }
 
-const UNAVAILABLE: Refusal = {
+export const UNAVAILABLE: Refusal = {
   ok: false,
   code: "unavailable",
   message: "Cannot verify the delivery now. Send again later",

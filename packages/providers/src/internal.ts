@@ -12,7 +12,10 @@ type Schemas = Readonly<Record<string, Schema>>;
 export interface InternalOptions<
   Type extends string = string,
   ByType extends Schemas = Schemas,
-> extends Omit<SourceOptions<Type>, "secret" | "toleranceMs" | "ack" | "redelivery" | "bodyDedup"> {
+> extends Omit<
+  SourceOptions<Type>,
+  "secret" | "secrets" | "toleranceMs" | "ack" | "redelivery" | "bodyDedup"
+> {
   /**
    * Schemas of the Standard Schema by event type, which type the data of `emit` in
    * `defineHandlers`. Handlers check with their own. Default: any data.

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
+  hasTenants,
   jsonOf,
   MillraceError,
   secretsOf,
@@ -17,7 +18,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * Finds each source's live secrets: `<SOURCE>_WEBHOOK_SECRET`, else the file that
  * `<SOURCE>_WEBHOOK_SECRET_FILE` names, else the config's `secret`. Several are live during a
  * rotation: separated by commas in the variable, one a line in the file, or a JSON list in either,
- * which a secret with a comma needs. A source without any is left out.
+ * which a secret with a comma needs. A source without any is left out; with tenants it has none.
  * @throws `missing_secret` with every variable whose text cannot be a list of secrets, and every
  * file that cannot be read. No message quotes a secret.
  */
@@ -25,8 +26,8 @@ export function resolveSecrets(config: Config, env: Variables): Record<string, r
   const secrets: Record<string, readonly string[]> = {};
   const problems: string[] = [];
   for (const [name, source] of Object.entries(withUrl(config.sources))) {
-    if (source.provider.needsSecret === false) {
-      secrets[name] = [""];
+    if (source.provider.needsSecret === false || hasTenants(source)) {
+      secrets[name] = hasTenants(source) ? [] : [""];
       continue;
     }
     const variable = secretVariable(name);

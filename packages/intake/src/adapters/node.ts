@@ -244,15 +244,18 @@ export type ConnectHandler = (
 ) => void;
 
 const ONE_SEGMENT = /^\/([^/?]+)(?:\?|$)/;
+const TWO_SEGMENTS = /^\/([^/?]+(?:\/[^/?]+)?)(?:\?|$)/;
 
 /**
  * Makes a handler for an Express or Connect app, to be mounted before any body parser. Mounted at
- * `/webhooks`, it takes `POST /webhooks/<source>`; other paths go to the next handler.
+ * `/webhooks`, it takes `POST /webhooks/<source>`, and with `secrets` in the config
+ * `POST /webhooks/<source>/<tenant>`; other paths go to the next handler.
  */
 export function createExpressAdapter(receiver: Receiver): ConnectHandler {
   const adapter = createNodeAdapter(receiver);
+  const path = receiver.hasTenants ? TWO_SEGMENTS : ONE_SEGMENT;
   return (request, response, next) => {
-    const source = ONE_SEGMENT.exec(request.url ?? "")?.[1];
+    const source = path.exec(request.url ?? "")?.[1];
     if (source === undefined) return next();
     const isParsed = request.body !== undefined && !(request.body instanceof Uint8Array);
     if (isParsed && !("rawBody" in request)) {

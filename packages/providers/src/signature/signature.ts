@@ -136,14 +136,14 @@ export function signature(options: SignatureOptions): Scheme {
       };
     },
 
-    sign({ secret, eventId, body, nowMs }) {
+    sign({ secret, eventId, body, nowMs, url = parsed.url }) {
       const [key] = prepareSecrets([secret], algorithm);
       const ts = time === undefined ? "" : writeTimestamp(nowMs, time.unit);
       const id = textToHeader(eventId);
       const [first] =
         typeof message === "string"
-          ? [compile(parsed.url).build({ id, ts, body })]
-          : message({ url: "", body }, parsed.url ?? "");
+          ? [compile(url).build({ id, ts, body })]
+          : message({ url: "", body }, url ?? "");
       const signed = first === undefined ? "" : (key?.sign(first) ?? "");
       return {
         ...(idHeader !== undefined && { [idHeader]: id }),
