@@ -51,12 +51,16 @@ const config = defineConfig({
       zoom: zoom(),
     },
     ...{ discord: discord(), keeper: hookMesh({ attempts: 1, redelivery: "ignore" }) },
+    shops: stripe({ secrets: () => undefined }),
   },
   handlers: [
     on("hookmesh", "note", async (event, { tx }) => {
       await tx.execute(sql`insert into notes values (${event.id}, ${event.payload.text})`);
       if (event.payload.text === "later") throw new RetryLater({ afterMs: 60_000 });
       if (event.payload.text === "broken") throw new RangeError("the text is broken");
+    }),
+    on("shops", "*", async (event, { tx }) => {
+      await tx.execute(sql`insert into notes values (${event.id}, ${event.tenant})`);
     }),
     on("keeper", "*", () => {
       throw new Error("never");
@@ -98,6 +102,18 @@ describe("a test environment", () => {
       event: { source: "hookmesh", event_id: "evt_1", type: "note", generation: 0 },
     });
     expect(await notes()).toEqual([{ id: "evt_1", text: "a" }]);
+  });
+
+  test("delivers to a tenant, which the handler reads", async () => {
+    const delivered = await environment.deliver("shops", "t", {}, { id: "evt_1", tenant: "acme" });
+    expect(delivered).toMatchObject({ status: "completed", event: { event_id: "acme/evt_1" } });
+    await environment.deliver("shops", "t", {}, { id: "evt_1" });
+    await note("a", { id: "hook/1" });
+    expect(await notes()).toEqual([
+      { id: "acme/evt_1", text: "acme" },
+      { id: "hook/1", text: "a" },
+      { id: "test/evt_1", text: "test" },
+    ]);
   });
 
   test("undoes what a failed attempt wrote, and says what was thrown", async () => {

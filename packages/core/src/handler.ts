@@ -12,8 +12,10 @@ export type JsonPayload = any;
 /** The event that a handler gets. */
 export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
   readonly source: string;
-  /** The sender's id of the event. */
+  /** The sender's id of the event; of a source with tenants, `<tenant>/<id>`. */
   readonly id: string;
+  /** The tenant in the URL, of a source with `secrets`. */
+  readonly tenant: string | undefined;
   readonly type: string;
   readonly generation: number;
   /** Which run of the handlers this is, from 1. */

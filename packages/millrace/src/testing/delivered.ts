@@ -5,6 +5,8 @@ import type { EventRow } from "@millrace/api-contract";
 export interface DeliverOptions {
   /** The event's id; a fresh one by default. The same id again is a duplicate. */
   readonly id?: string;
+  /** The tenant, of a source with `secrets`, which are not read. Default: `test`. */
+  readonly tenant?: string;
   /** Attempts at the most, one right after the other without the waits between them. Default 1;
    * `Infinity` goes on until the event is settled, or its handler asks to wait. */
   readonly attempts?: number;

@@ -86,9 +86,9 @@ export async function openTestEnvironment<Input extends ConfigInput>(
 
   return {
     deliver: async (source, type, payload, options = {}) => {
-      const { id, settle: isToSettle = false } = options;
+      const { id, tenant, settle: isToSettle = false } = options;
       const { attempts = isToSettle ? Infinity : 1 } = options;
-      const taken = await intake.post({ source, type, payload, id });
+      const taken = await intake.post({ source, type, payload, id, tenant });
       const delivered = await run(source, taken, attempts);
       if (isToSettle) await settleEmitted(delivered.events, attempts, running);
       return delivered;

@@ -8,6 +8,7 @@ export interface Posted {
   readonly type: string;
   readonly payload: Payload | undefined;
   readonly id: string | undefined;
+  readonly tenant: string | undefined;
 }
 
 /** Signs events as their senders do, with the secret of each source. */

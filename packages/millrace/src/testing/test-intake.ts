@@ -1,6 +1,9 @@
 import {
+  hasTenants,
   isInternal,
   MillraceError,
+  providerOfTenant,
+  tenantEventId,
   withUrl,
   type Config,
   type Delivery,
@@ -8,6 +11,7 @@ import {
   type IdentifiedEvent,
   type IncomingEvent,
   type Provider,
+  type Source,
 } from "@millrace/core";
 import { Receiver, type EventStore, type Received } from "@millrace/intake";
 import type { Ledger } from "@millrace/ledger";
@@ -39,11 +43,22 @@ export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
       [provider.generateSecret()],
     ]),
   );
+  // As a user's store has them: the same for every tenant.
+  const sources = Object.entries(config.sources).map(([name, source]) => {
+    const options = {
+      ...source.options,
+      ...(hasTenants(source) && { secrets: () => secrets[name] }),
+    };
+    return [name, { ...source, options }];
+  });
   const fresh = new Set<string>();
   const sign = createSigner((source) => secrets[source]?.[0] ?? "");
   let lastError: unknown;
   const receiver = new Receiver({
-    config: { ...config, ingress: { ...config.ingress, answerTimeoutMs: ANSWER_TIMEOUT_MS } },
+    config: {
+      sources: Object.fromEntries(sources),
+      ingress: { ...config.ingress, answerTimeoutMs: ANSWER_TIMEOUT_MS },
+    },
     secrets,
     stores: [ledgerStore(ledger, (event) => fresh.add(keyName(event)))],
     redelivery: {
@@ -60,11 +75,16 @@ export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
   });
 
   async function post(posted: Posted): Promise<TakenIn> {
-    const provider = providerOf(config, posted.source);
+    const source = sourceOf(config, posted.source);
+    const tenant = posted.tenant ?? (hasTenants(source) ? "test" : undefined);
+    const provider = providerOfTenant(source.provider, tenant);
     const delivery = sign(provider, posted);
-    const received = await receiver.receive({ source: posted.source, ...delivery });
+    const path = tenant === undefined ? posted.source : `${posted.source}/${tenant}`;
+    const received = await receiver.receive({ source: path, ...delivery });
     requireTaken(posted, received, lastError);
-    const events = identify(provider, posted, delivery);
+    const events = identify(provider, posted, delivery).map((event) => {
+      return { ...event, eventId: tenantEventId(tenant, event.eventId) };
+    });
     const keys = events.map(({ eventId }) => ({ source: posted.source, eventId, generation: 0 }));
     return { received, events, toRun: keys.filter((key) => fresh.delete(keyName(key))) };
   }
@@ -72,9 +92,9 @@ export function createTestIntake(config: Config, ledger: Ledger): TestIntake {
   return { post, close: () => receiver.close() };
 }
 
-function providerOf({ sources }: Config, name: string) {
+function sourceOf({ sources }: Config, name: string): Source {
   const source = Object.hasOwn(sources, name) ? sources[name] : undefined;
-  if (source !== undefined && !isInternal(source)) return source.provider;
+  if (source !== undefined && !isInternal(source)) return source;
   const why =
     source === undefined
       ? `the config has ${Object.keys(withUrl(sources)).join(", ")}`

@@ -20,7 +20,7 @@ export type InternalSources = ReadonlyMap<string, { readonly bodyBytesMax: numbe
 
 export interface EmitSource {
   readonly provider?: Source["provider"];
-  readonly options: { readonly bodyBytesMax?: number | undefined };
+  readonly options: { readonly bodyBytesMax?: number | undefined; readonly secrets?: unknown };
 }
 
 export function internalSources(sources: Readonly<Record<string, EmitSource>>): InternalSources {

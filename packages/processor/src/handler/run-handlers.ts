@@ -3,6 +3,7 @@ import {
   MillraceError,
   parsePayload,
   PermanentError,
+  tenantOf,
   textAt,
   type EnvelopedEvent,
   type Handler,
@@ -105,8 +106,10 @@ export class Handlers {
     stored: StoredContent,
     payload?: EventPayload,
   ): WebhookEvent {
-    const dataField = this.#sources[event.source]?.provider?.dataField;
-    return createWebhookEvent(event, attempt, stored, { dataField, payload });
+    const { provider, options } = this.#sources[event.source] ?? {};
+    const tenant = options?.secrets === undefined ? undefined : tenantOf(event.eventId);
+    const reading = { dataField: provider?.dataField, tenant, payload };
+    return createWebhookEvent(event, attempt, stored, reading);
   }
 
   #matching({ source, type }: EnvelopedEvent): readonly Handler[] {
@@ -137,9 +140,12 @@ export function refuseReturned(returned: unknown): void {
   );
 }
 
-type Sources = Readonly<
-  Record<string, { readonly provider?: Pick<Provider, "dataField" | "isInternal"> }>
->;
+interface HandledSource {
+  readonly provider?: Pick<Provider, "dataField" | "isInternal">;
+  readonly options?: { readonly secrets?: unknown };
+}
+
+type Sources = Readonly<Record<string, HandledSource>>;
 
 interface HandlersOfSource {
   readonly handlers: readonly Handler[];
@@ -164,6 +170,7 @@ interface HandlerInput {
 
 interface Reading {
   readonly dataField: string | undefined;
+  readonly tenant?: string | undefined;
   readonly payload?: EventPayload | undefined;
 }
 
@@ -172,11 +179,12 @@ export function createWebhookEvent(
   event: EnvelopedEvent,
   attempt: number,
   { headers, body }: StoredContent,
-  { dataField, payload = new ParsedBody(body) }: Reading,
+  { dataField, tenant, payload = new ParsedBody(body) }: Reading,
 ): WebhookEvent {
   return Object.freeze({
     source: event.source,
     id: event.eventId,
+    tenant,
     type: event.type,
     generation: event.generation,
     attempt,
