@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { internal, meta } from "millrace";
+import { internal, meta, stripe } from "millrace";
 import { describe, expect, test } from "vitest";
 import exported from "../fixtures/pipeline/millrace.config.ts";
 import { connect } from "../intake/raw-connection.ts";
@@ -20,12 +20,14 @@ const CONFIG = {
     whatsapp: meta(),
     // It has no URL, and to a stranger it does not exist.
     mail: internal(),
+    shops: stripe({ secrets: (tenant) => (tenant === "acme" ? "whsec_of-the-shop-acme" : null) }),
   },
   // A body that never comes is waited for, and that is seen soon.
   ingress: { bodyTimeoutMs: 2_000 },
 };
-const SOURCES = Object.keys(CONFIG.sources).filter((name) => name !== "mail");
+const SOURCES = Object.keys(CONFIG.sources).filter((name) => !["mail", "shops"].includes(name));
 const NOBODIES = ["mail", "nobody", "strpe", "x", "%73tripe", "github/", "a".repeat(5_000)];
+const NO_TENANTS = ["shops", "shops/nobody", "shops/acme", "shops/ac%6De", "stripe/acme"];
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -109,11 +111,12 @@ describe("a name that is not configured", () => {
   }
 
   test("is answered as one of the sources is, in every way", async () => {
-    const candidates = new Map(NOBODIES.map((name) => [name, SOURCES]));
+    const strangers = [...NOBODIES, ...NO_TENANTS];
+    const candidates = new Map(strangers.map((name) => [name, SOURCES]));
     for (const [what, way] of Object.entries(WAYS)) {
       const known = await answersOfAll(SOURCES, way);
-      const unknown = await answersOfAll(NOBODIES, way);
-      for (const [place, name] of NOBODIES.entries()) {
+      const unknown = await answersOfAll(strangers, way);
+      for (const [place, name] of strangers.entries()) {
         const like = candidates
           .get(name)
           ?.filter((source) => isDeepStrictEqual(known[SOURCES.indexOf(source)], unknown[place]));

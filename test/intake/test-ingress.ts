@@ -10,12 +10,15 @@ import { connect, type RawConnection } from "./raw-connection.ts";
 
 export type TestIngress = Awaited<ReturnType<typeof startTestIngress>>;
 
-export async function startTestIngress(limits: ConfigInput["ingress"] = {}) {
+export async function startTestIngress(
+  limits: ConfigInput["ingress"] = {},
+  config = plainConfig(limits),
+) {
   const store = createMemoryStore();
   const notices: IntakeNotice[] = [];
   const registry = createRegistry({ role: "ingress" });
   const ingress = createIngress({
-    config: plainConfig(limits),
+    config,
     secrets: SECRETS,
     stores: [store],
     logger: createLogger({ role: "ingress", level: "silent" }),
@@ -32,6 +35,7 @@ export async function startTestIngress(limits: ConfigInput["ingress"] = {}) {
     port,
     store,
     notices,
+    metrics: () => registry.metrics(),
     metric: async (beginning: string) => {
       const lines = (await registry.metrics()).split("\n");
       const line = lines.find((candidate) => candidate.startsWith(beginning));
