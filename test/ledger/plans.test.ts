@@ -216,6 +216,7 @@ describe("what the page lists of a long ledger", () => {
     ["what is pending", { status: "pending" }, "events_pending"],
     ["ids that begin so", { q: "evt_12" }, "events_pkey"],
     ["a source's ids that begin so", { q: "evt_12", source: "bank" }, "events_pkey"],
+    ["a tenant's", { tenant: "acme", source: "bank" }, "events_pkey"],
     ["what came since", { since: new Date(Date.now() - 3_600_000) }, "events_recorded_at"],
     ["what came before", { until: new Date(Date.now() - 86_400_000) }, "events_recorded_at"],
   ] as const)("a page of %s is read by an index", async (_what, filter, index) => {

@@ -123,3 +123,17 @@ test("countUndone and countCompleted count each source by itself", async () => {
   expect(undone.get("shop")).toMatchObject({ failed: 0 });
   expect([...(await it.ledger.reads.countCompleted())]).toEqual([["shop", 1]]);
 });
+
+test("a tenant's events are found, and none of a name that begins alike", async () => {
+  const eventIds = ["acme/evt_1", "acme/evt_2", "acme-2/evt_1", "acme0/evt_1", "acme"];
+  const events = ["bank", "shop"].flatMap((source) =>
+    eventIds.map((eventId) => anEvent({ source, eventId })),
+  );
+  await it.ledger.intake.accept(events);
+  expect((await ids({ tenant: "acme", source: "bank" })).toSorted()).toEqual(eventIds.slice(0, 2));
+  expect(await ids({ tenant: "acme" })).toHaveLength(4);
+  expect(await ids({ tenant: "acme", q: "acme/evt_2" })).toHaveLength(2);
+  expect(await ids({ tenant: "acm" })).toEqual([]);
+  const [count] = await it.ledger.reads.countEvents({ tenant: "acme", source: "shop" }, 10);
+  expect(count).toMatchObject({ count: 2 });
+});

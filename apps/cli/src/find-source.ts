@@ -2,6 +2,7 @@ import {
   isInternal,
   MillraceError,
   nearest,
+  providerOfTenant,
   secretVariable,
   type Config,
   type Source,
@@ -10,10 +11,11 @@ import { resolveSecrets } from "@millrace/service";
 import { readDevelopmentSecrets } from "./data-folder.ts";
 import { printable } from "./terminal-text.ts";
 
-/** @throws `unknown_source` for a source that has no URL, or is not in the config. */
-export function findSource(config: Config, name: string, action: string): Source {
+/** For a tenant, with its URL. @throws `unknown_source` for one without, or not in the config. */
+export function findSource(config: Config, name: string, action: string, tenant?: string): Source {
   const source = requireSource(config, name, action);
-  if (!isInternal(source)) return source;
+  const provider = providerOfTenant(source.provider, tenant);
+  if (!isInternal(source)) return { ...source, provider };
   throw new MillraceError(
     "unknown_source",
     `Cannot ${action} "${name}": it is an internal source, whose events handlers emit`,
@@ -33,23 +35,30 @@ export function requireSource({ sources }: Config, name: string, action: string)
   );
 }
 
-/** Those that are set, else of `millrace start`. @throws `missing_secret` if `wanted` has none */
+/** Those that are set, else of `millrace start`; a tenant's are read. @throws `missing_secret` */
 export async function findSecrets(
   config: Config,
   wanted: string,
   from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+  tenant: string | undefined,
 ): Promise<LiveSecrets> {
+  const read = config.sources[wanted]?.options.secrets;
+  if ((read === undefined) !== (tenant === undefined)) {
+    const why = read === undefined ? "it has no tenants" : "name one of its tenants by --tenant";
+    throw new MillraceError("unknown_source", `Cannot find the secret of "${wanted}": ${why}`);
+  }
   const made = Object.entries(await readDevelopmentSecrets(from.dataDir));
   const secrets = {
     ...Object.fromEntries(made.map(([source, secret]) => [source, [secret]])),
     ...resolveSecrets(config, from.env),
+    ...(tenant !== undefined && { [wanted]: [(await read?.(tenant)) ?? []].flat() }),
   };
-  if (Object.hasOwn(secrets, wanted)) return secrets;
-  throw new MillraceError(
-    "missing_secret",
-    `Cannot find the secret of "${wanted}": ${secretVariable(wanted)} is not set, and no ` +
-      `\`millrace start\` has made a secret in ${from.dataDir}`,
-  );
+  if (Object.hasOwn(secrets, wanted) && secrets[wanted]?.length !== 0) return secrets;
+  const why =
+    tenant === undefined
+      ? `${secretVariable(wanted)} is not set, and no \`millrace start\` has made a secret in ${from.dataDir}`
+      : `its \`secrets\` returns none for "${tenant}"`;
+  throw new MillraceError("missing_secret", `Cannot find the secret of "${wanted}": ${why}`);
 }
 
 export type LiveSecrets = Readonly<Record<string, readonly string[]>>;

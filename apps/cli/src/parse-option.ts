@@ -1,5 +1,5 @@
 import { REASON_LENGTH_MAX } from "@millrace/api-contract";
-import { OUTCOMES, type Outcome } from "@millrace/core";
+import { OUTCOMES, TENANT, type Outcome } from "@millrace/core";
 import { InvalidArgumentError, Option } from "commander";
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -61,8 +61,16 @@ export function reasonText(text: string): string {
   throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters.`);
 }
 
+export function tenantOption(description: string): Option {
+  return new Option("--tenant <tenant>", description).argParser((text) => {
+    if (TENANT.test(text)) return text;
+    throw new InvalidArgumentError(`It must match ${TENANT.source}.`);
+  });
+}
+
 export interface EventFilterOptions {
   readonly source?: string | undefined;
+  readonly tenant?: string;
   readonly type?: string;
   readonly outcome?: Outcome | undefined;
   readonly error?: string;
@@ -74,6 +82,7 @@ export interface EventFilterOptions {
 
 export const EVENT_FILTER = {
   source: new Option("--source <source>", "events from this source"),
+  tenant: tenantOption("events of this tenant"),
   type: new Option("--type <type>", "events of this type"),
   error: new Option(
     "--error <fingerprint>",

@@ -1,4 +1,4 @@
-import { EVENT_STATUSES, isStorable, MillraceError, OUTCOMES } from "@millrace/core";
+import { EVENT_STATUSES, isStorable, MillraceError, OUTCOMES, TENANT } from "@millrace/core";
 import { z } from "zod";
 import { COUNT_MAX } from "./bulk-runs.ts";
 import { ERROR_STATES } from "./error-groups.ts";
@@ -20,6 +20,7 @@ const time = z.iso
 
 const eventFilter = z.strictObject({
   source: name(40).optional(),
+  tenant: z.string().regex(TENANT, `must match ${TENANT.source}`).optional(),
   type: name(256).optional(),
   status: z.enum(EVENT_STATUSES).optional(),
   outcome: z.enum(OUTCOMES).optional(),

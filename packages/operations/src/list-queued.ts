@@ -1,5 +1,5 @@
 import type { QueuedPage, QueuedRow } from "@millrace/api-contract";
-import { keyOf } from "@millrace/core";
+import { keyOf, tenantEventId } from "@millrace/core";
 import type { EventFilter, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
@@ -42,15 +42,18 @@ export async function listQueued(
 async function readSource(
   queues: Deps["queues"],
   source: string,
-  { type, q: eventId }: EventFilter,
+  { tenant, type, q: eventId }: EventFilter,
 ) {
   try {
     const limit = eventId === undefined ? READ_MAX : 0;
     const { count, jobs } = await queues.waitingJobs(source, { type, limit });
-    if (eventId === undefined) return { count, jobs: jobs.map((job) => ({ source, job })) };
+    const start = tenant === undefined ? "" : tenantEventId(tenant, "");
+    const isMeant = ({ event }: FoundJob) => event?.eventId.startsWith(start) ?? start === "";
+    const meant = jobs.filter(isMeant).map((job) => ({ source, job }));
+    if (eventId === undefined) return { count, jobs: meant };
     const job = await queues.findJob({ source, eventId, generation: 0 });
     const isOther = type !== undefined && job?.event?.type !== type;
-    return { count, jobs: job === undefined || isOther ? [] : [{ source, job }] };
+    return { count, jobs: job === undefined || isOther || !isMeant(job) ? [] : [{ source, job }] };
   } catch {
     return undefined;
   }

@@ -57,6 +57,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .argument("[source]", "the events' source")
     .argument("[id]", "the id of one event, to show it in full")
     .addOption(EVENT_FILTER.source)
+    .addOption(EVENT_FILTER.tenant)
     .addOption(EVENT_FILTER.type)
     .addOption(choice("--status <status>", "events with this status", STATUSES))
     .addOption(outcomeOption)

@@ -1,4 +1,4 @@
-import { type EventLookup, MillraceError, type SignRequest } from "@millrace/core";
+import { type EventLookup, MillraceError, type SignRequest, tenantEventId } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { loadConfig } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
@@ -6,7 +6,7 @@ import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import { type CliContext, readInput, readSettings, type Settings } from "../context.ts";
 import { readRun } from "../data-folder.ts";
 import { findSecrets, findSource } from "../find-source.ts";
-import { duration, wholeNumber, WAIT_MS } from "../parse-option.ts";
+import { duration, tenantOption, wholeNumber, WAIT_MS } from "../parse-option.ts";
 import {
   parseOverride,
   type Override,
@@ -29,6 +29,7 @@ Examples:
   $ millrace send hookmesh user.created --wait  exits with 1 unless the event is completed
   $ millrace send stripe payment_intent.succeeded --count 1000
   $ millrace send hookmesh order.shipped --set payload.carrier=none
+  $ millrace send stripe invoice.paid --tenant acme
   $ millrace send standard invoice.paid --data invoice.json
   $ echo '{"type":"a"}' | millrace send standard a --data -`;
 
@@ -38,6 +39,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .description("post signed sample events to an ingress")
     .argument("<source>", "a source in the config")
     .argument("[type]", "the event's type")
+    .addOption(tenantOption("a tenant of the source: signs with its secret, posts to its URL"))
     .option("--id <id>", "the event's id (default: a new one)")
     .option("--count <n>", "number of events to send", wholeNumber({ min: 1, max: 100_000_000 }), 1)
     .option("--data <file>", "file with the body, or - for standard input")
@@ -64,6 +66,7 @@ function collectOverride(text: string, earlier: readonly Override[] = []): Overr
 }
 
 interface SendOptions {
+  readonly tenant?: string;
   readonly id?: string;
   readonly count: number;
   readonly data?: string;
@@ -81,11 +84,12 @@ async function runSend(
 ): Promise<number> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const { provider } = findSource(config, source, "send to");
-  const { env } = context;
-  const secrets = await findSecrets(config, source, { env, dataDir: settings.dataDir });
-  const [secret = ""] = secrets[source] ?? [];
-  const url = await ingressUrl(source, options.url, settings);
+  const { tenant } = options;
+  const { provider } = findSource(config, source, "send to", tenant);
+  const from = { env: context.env, dataDir: settings.dataDir };
+  const [secret = ""] = (await findSecrets(config, source, from, tenant))[source] ?? [];
+  const path = [source, tenant].filter((part) => part !== undefined).join("/");
+  const url = await ingressUrl(`/webhooks/${path}`, options.url, settings);
   const recipe: EventRecipe = {
     provider,
     secret,
@@ -100,7 +104,9 @@ async function runSend(
     return await sendMany(recipe, deliver, { ...context, count: options.count });
   }
   const event = createEvent(recipe, 0);
-  const names = identifiedAs(provider, event, provider.sign(event));
+  const names = identifiedAs(provider, event, provider.sign(event)).map((name) => {
+    return { ...name, eventId: tenantEventId(tenant, name.eventId) };
+  });
   const heading = names
     .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
     .join("");
@@ -132,11 +138,10 @@ async function tellEnds(
 }
 
 async function ingressUrl(
-  source: string,
+  path: string,
   asked: string | undefined,
   settings: Settings,
 ): Promise<URL> {
-  const path = `/webhooks/${source}`;
   const running = asked ?? (await readRun(settings.dataDir))?.ingress_url;
   const text = running ?? `http://127.0.0.1:${settings.environment.INGRESS_PORT}`;
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {

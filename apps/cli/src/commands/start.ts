@@ -1,5 +1,5 @@
 import { dirname, relative, basename } from "node:path";
-import { isMillraceError, MillraceError, withUrl } from "@millrace/core";
+import { hasTenants, isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
 import {
@@ -185,12 +185,15 @@ async function startRoles(
   const greet = (): void => {
     isUp = true;
     keeper.update();
-    const receiving = withUrl(loaded.config.sources);
-    const [first] = Object.values(receiving);
+    const receiving = Object.entries(withUrl(loaded.config.sources));
+    const [sample = []] = receiving.map(([name, source]) => {
+      const tenant = hasTenants(source) ? "--tenant <tenant>" : undefined;
+      return [name, source.provider.sampleTypes[0], tenant];
+    });
     context.stdout.write(
       startSummary(run(), {
-        sources: Object.keys(receiving),
-        sampleType: first?.provider.sampleTypes[0],
+        sources: receiving.map(([name, of]) => (hasTenants(of) ? `${name}/<tenant>` : name)),
+        sample: sample.filter(Boolean).join(" "),
         isEmbedded: database.isEmbedded,
         dataDir: shownPath(context.cwd, dataDir),
       }),

@@ -4,6 +4,7 @@ import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readInput, readSettings } from "../context.ts";
 import { findSecrets, findSource } from "../find-source.ts";
+import { tenantOption } from "../parse-option.ts";
 import { printable } from "../terminal-text.ts";
 import { diagnose } from "../verify/diagnose.ts";
 import { readRequest } from "../verify/read-request.ts";
@@ -22,6 +23,7 @@ Examples:
 
 interface VerifyOptions {
   readonly source: string;
+  readonly tenant?: string;
   readonly request: string;
   readonly json?: true;
 }
@@ -31,6 +33,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .command("verify")
     .description("say what is wrong with the signature of a saved request")
     .requiredOption("--source <name>", "the source that it was sent to")
+    .addOption(tenantOption("the tenant in its URL"))
     .requiredOption("--request <file>", "file with the request, or - for standard input")
     .option("--json", "print the result as JSON")
     .addHelpText("after", HELP)
@@ -41,17 +44,17 @@ export function addCommands(program: Command, context: CliContext): void {
 
 async function runVerify(
   context: CliContext,
-  { source, request, json }: VerifyOptions,
+  { source, tenant, request, json }: VerifyOptions,
 ): Promise<number> {
   const settings = readSettings(context);
   const { config } = await loadConfig(settings.configPath);
-  const asked = findSource(config, source, "verify for");
+  const asked = findSource(config, source, "verify for", tenant);
   const from = { env: context.env, dataDir: settings.dataDir };
   const { body, ...head } = readRequest(await readInput(request, context));
   const isInflated = asked.provider.inflate === "inflated" && body[0] === GZIP;
   const { valid, code, failure, sentences } = await diagnose({
     ...{ name: source, source: asked, sources: withUrl(config.sources) },
-    secrets: await findSecrets(config, source, from),
+    secrets: await findSecrets(config, source, from, tenant),
     delivery: { ...head, body: isInflated ? gunzipSync(body) : body, receivedAtMs: Date.now() },
   });
   const verdict = valid ? "valid" : `not valid (${failure?.reason ?? code})`;

@@ -1,6 +1,7 @@
 import { horizonFindings } from "@millrace/connect";
 import {
   errorText,
+  hasTenants,
   isMillraceError,
   matchesType,
   secretVariable,
@@ -94,7 +95,10 @@ async function checkSecrets({
   const notOwn = sources.filter((source) => !Object.hasOwn(own, source));
   const without = notOwn.filter((source) => !Object.hasOwn(generated, source));
   if (without.length === 0) {
-    return ok(`${sources.length - notOwn.length} set, ${notOwn.length} made by \`millrace start\``);
+    const ofTenants = Object.values(config.sources).filter(hasTenants).length;
+    const set = sources.length - notOwn.length - ofTenants;
+    const read = ofTenants === 0 ? "" : `, ${ofTenants} read for each tenant`;
+    return ok(`${set} set, ${notOwn.length} made by \`millrace start\`${read}`);
   }
   if (without.length === sources.length) {
     return note("none is set here: an ingress would not start");
@@ -106,7 +110,8 @@ async function checkSecrets({
 function refusedSecrets(config: Config, own: Readonly<Record<string, readonly string[]>>) {
   return Object.entries(own).flatMap(([source, secrets]) => {
     try {
-      config.sources[source]?.provider.createVerifier(secrets);
+      // Those of tenants are read by the ingress.
+      if (secrets.length > 0) config.sources[source]?.provider.createVerifier(secrets);
       return [];
     } catch (error) {
       return [`${source}: ${errorText(error)}`];

@@ -52,14 +52,13 @@ export function createRunKeeper(dataDir: string, current: () => Run) {
 
 interface SummaryOptions {
   readonly sources: readonly string[];
-  /** A type that the first source's provider has a sample of. */
-  readonly sampleType: string | undefined;
+  /** The arguments of `millrace send` for the first source's sample. */
+  readonly sample: string;
   readonly isEmbedded: boolean;
   readonly dataDir: string;
 }
 
 export function startSummary(run: Run, options: SummaryOptions): string {
-  const [first = ""] = options.sources;
   const workers = run.processes.filter(({ name }) => name.startsWith("worker")).length;
   return [
     "",
@@ -73,7 +72,7 @@ export function startSummary(run: Run, options: SummaryOptions): string {
     "",
     "Try, in another terminal:",
     "",
-    `  npx millrace send ${[first, options.sampleType].filter(Boolean).join(" ")}`,
+    `  npx millrace send ${options.sample}`,
     "  npx millrace events",
     "",
     "Ctrl-C stops all of it.",

@@ -95,8 +95,8 @@ interface Counted {
 
 function filterOf(
   verb: Verb,
-  { source, type, status, outcome, error, q, run, since, until }: BulkBody,
+  { source, tenant, type, status, outcome, error, q, run, since, until }: BulkBody,
 ): BulkFilter {
-  const filter = { source, type, outcome, error, q, run, since, until };
+  const filter = { source, tenant, type, outcome, error, q, run, since, until };
   return verb === "replay" ? { ...filter, status } : filter;
 }

@@ -3,6 +3,7 @@ import {
   areStorable,
   jsonOf,
   MillraceError,
+  tenantEventId,
   type EventKey,
   type EventStatus,
 } from "@millrace/core";
@@ -46,9 +47,9 @@ export async function findEvents(
 
 /** The part of a filter that an index answers; undefined where that is all of it, or narrow. */
 function scannedOf({ source, type, outcome, ...others }: EventFilter): EventFilter | undefined {
-  const { q, run, error, status } = others;
-  if (q !== undefined || run !== undefined || error !== undefined || status === "pending")
-    return undefined;
+  const { q, tenant, run, error, status } = others;
+  const isNarrow = [q, tenant, run, error].some((value) => value !== undefined);
+  if (isNarrow || status === "pending") return undefined;
   const isFailed = status === "failed";
   const unindexed = [source, type, outcome, isFailed ? undefined : status];
   if (unindexed.every((value) => value === undefined)) return undefined;
@@ -117,7 +118,7 @@ FROM ${first ?? "millrace.events"} e WHERE ${conditionsOf(filter, values)} ${ord
 
 function conditionsOf(filter: EventFilter, values: unknown[]): string {
   const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
-  const { run, snapshotOfRun } = filter;
+  const { tenant, run, snapshotOfRun } = filter;
   const given = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
     source !== undefined && `source = ${given(source)}`,
@@ -127,6 +128,7 @@ function conditionsOf(filter: EventFilter, values: unknown[]): string {
     outcome !== undefined && `outcome = ${given(outcome)}`,
     error !== undefined && `fingerprint = ${given(error)}`,
     q !== undefined && q !== "" && beginsWith(given(q), source),
+    tenant !== undefined && beginsWith(given(tenantEventId(tenant, "")), source),
     since !== undefined && `recorded_at >= ${given(since)}`,
     until !== undefined && `recorded_at < ${given(until)}`,
     changedWithinMs !== undefined && changedWithin(given(changedWithinMs)),

@@ -15,6 +15,12 @@ export function FilterBar({ list, types }: { list: List; types: readonly string[
   return (
     <Filters label="Events">
       <SourceFilter value={filter.source} onChange={(source) => narrow({ source })} />
+      <TextFilter
+        label="Tenant"
+        placeholder="Tenant"
+        value={filter.tenant ?? ""}
+        onChange={(tenant, replace) => narrow({ tenant }, replace)}
+      />
       <SelectField
         label="Status"
         value={filter.status}
@@ -71,7 +77,7 @@ export function FilterBar({ list, types }: { list: List; types: readonly string[
 }
 
 const NOTHING = {
-  ...{ source: "", status: "", outcome: "", type: "", error: "", q: "", run: "" },
+  ...{ source: "", tenant: "", status: "", outcome: "", type: "", error: "", q: "", run: "" },
   ...{ last: "", since: "", until: "" },
 };
 

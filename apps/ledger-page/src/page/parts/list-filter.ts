@@ -1,5 +1,6 @@
 const KEYS = [
   "source",
+  "tenant",
   "status",
   "outcome",
   "type",
