@@ -20,10 +20,6 @@ onOneBackend("millrace pause and resume", (prepare) => {
       ["acme", "patient"],
     ],
     [["--all"], ["acme", "patient"]],
-    [
-      ["--provider", "standard-webhooks"],
-      ["acme", "patient"],
-    ],
   ])("%j pauses %j, and resume undoes it", async (args, sources) => {
     const done = await run("pause", ...args);
     expect(done).toMatchObject({
@@ -38,7 +34,6 @@ onOneBackend("millrace pause and resume", (prepare) => {
   test.each([
     [["stranger"], "unknown_source"],
     [["acme", "stranger"], "unknown_source"],
-    [["--provider", "paypal"], "unknown_source"],
     [[], "invalid_request"],
   ])("%j is refused, and nothing is paused", async (args, code) => {
     const { code: exit, stderr } = await run("pause", ...args);

@@ -34,9 +34,6 @@ onEachBackend("an id that comes with another body", (prepare, backend) => {
     const conflicts = await listed(id);
     expect(conflicts).toMatchObject([{ kept: true }, { kept: true }]);
 
-    const shown = await run("conflicts", "acme", id);
-    expect(shown.stdout).toMatch(/first body[^]*first[^]*other body[^]*second[^]*third/);
-
     const doctor = await run("doctor");
     expect(doctor.stdout).toMatch(/ids\s+IDs came with two bodies in the last 7 days: acme \(/);
     const hash = conflicts[0]?.body_hash ?? "";

@@ -13,8 +13,7 @@ new deliveries are still accepted and stored.
 
 Examples:
   $ millrace pause stripe --reason "the bank is down"
-  $ millrace pause shop-eu shop-us
-  $ millrace pause --provider shopify`,
+  $ millrace pause shop-eu shop-us`,
   resume: `
 Examples:
   $ millrace resume stripe
@@ -31,7 +30,6 @@ export function addCommands(program: Command, context: CliContext): void {
       .command(verb)
       .description(does)
       .argument("[sources...]", "names of sources in the config")
-      .option("--provider <name>", "all sources of this provider, such as stripe")
       .option("--all", "all sources")
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
       .option("--json", "print a line of JSON for each source")
@@ -43,7 +41,6 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 interface PauseOptions {
-  readonly provider?: string;
   readonly all?: true;
   readonly reason?: string;
   readonly json?: true;
@@ -71,23 +68,14 @@ async function runPause(
 function chooseSources(
   config: Config,
   names: readonly string[],
-  { provider, all }: PauseOptions,
+  { all }: PauseOptions,
 ): readonly string[] {
-  const known = Object.keys(config.sources);
   for (const name of names) requireSource(config, name, "find");
-  if (all === true) return known;
-  const ofProvider = known.filter((name) => config.sources[name]?.provider.name === provider);
-  if (provider !== undefined && ofProvider.length === 0) {
-    const providers = new Set(Object.values(config.sources).map((source) => source.provider.name));
-    throw new MillraceError(
-      "unknown_source",
-      `Cannot find a source of provider "${provider}": the config has ${[...providers].join(", ")}`,
-    );
-  }
-  const chosen = [...new Set([...names, ...ofProvider])];
+  const known = Object.keys(config.sources);
+  const chosen = all === true ? known : [...new Set(names)];
   if (chosen.length > 0) return chosen;
   throw new MillraceError(
     "invalid_request",
-    `Cannot choose sources: name them (${known.join(", ")}), or give --provider or --all`,
+    `Cannot choose sources: name them (${known.join(", ")}), or give --all`,
   );
 }
