@@ -67,16 +67,21 @@ function declare(file, statement) {
   } else if (is.isVariableStatement(statement)) {
     for (const { name, type, initializer } of statement.declarationList.declarations) {
       if (type !== undefined || initializer === undefined) continue;
-      if (!is.isObjectLiteralExpression(initializer)) continue;
-      const { properties } = initializer;
-      if (is.isIdentifier(name) && properties.every(isFunctionProperty)) {
-        add(file, name.text, properties);
-      }
+      if (is.isIdentifier(name)) gather(file, name.text, initializer);
     }
   } else if (has(statement, SyntaxKind.ExportKeyword)) {
     const { members } = is.isTypeAliasDeclaration(statement) ? statement.type : statement;
     if (is.isEnumDeclaration(statement) || members === undefined) return;
     add(file, statement.name.text, members.filter(isMethodSignature));
+  }
+}
+
+/** Functions that an object gathers, or the objects in it. */
+function gather(file, owner, value) {
+  if (!is.isObjectLiteralExpression(value)) return;
+  if (value.properties.every(isFunctionProperty)) return add(file, owner, value.properties);
+  for (const { name, initializer } of value.properties.filter(is.isPropertyAssignment)) {
+    gather(file, name.text, initializer);
   }
 }
 

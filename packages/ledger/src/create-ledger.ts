@@ -1,28 +1,146 @@
 import type pg from "pg";
-import { claims } from "./claims/index.ts";
+import { abandonEvent, restoreBody } from "./claims/abandon-event.ts";
+import { completeCalled, readBegun, recordStep } from "./claims/calls.ts";
+import { emitAlerts } from "./claims/emit.ts";
+import { fail } from "./claims/fail.ts";
+import { groupHazards } from "./claims/group-hazards.ts";
+import { record } from "./claims/record.ts";
+import { attempt, attemptFirst } from "./claims/run-attempt.ts";
+import { attemptGroup } from "./claims/run-group.ts";
 import { bind, type Methods } from "./connection/bind.ts";
 import {
-  createContext,
   type LedgerContext,
+  createContext,
   type LedgerOptions,
 } from "./connection/ledger-context.ts";
-import { intake } from "./intake/index.ts";
-import { audit, bulkRuns, bulkWork, errors, retries, sessions } from "./people/index.ts";
-import { reads } from "./reads/index.ts";
-import { repair } from "./repair/index.ts";
+import { ping } from "./connection/ping.ts";
+import { accept, noteConflicts } from "./intake/accept.ts";
+import { noteDeliveries, findDeliveries } from "./intake/deliveries.ts";
+import { noteRefusals, findRefusals, findRefusedSources } from "./intake/refusals.ts";
+import { beginAudit, endAudit, findAudit, recordAudit } from "./people/audit.ts";
+import { workBatch } from "./people/bulk-batch.ts";
+import {
+  changeRun,
+  findRuns,
+  getRun,
+  keepRunResults,
+  noteRunError,
+  openRuns,
+  startRun,
+} from "./people/bulk-runs.ts";
+import {
+  countErrorHours,
+  findErrors,
+  findFingerprint,
+  getError,
+  setErrorState,
+} from "./people/errors.ts";
+import { giveUpMany, noteJobsRemoved, findGivenUpJobs } from "./people/give-up.ts";
+import { judgeRun } from "./people/judge-run.ts";
+import { replay } from "./people/replay.ts";
+import { retryMany } from "./people/retry-many.ts";
+import { endSession, findSessions, seeSession } from "./people/sessions.ts";
+import { activity } from "./reads/activity.ts";
+import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
+import { findFailedShares } from "./reads/failed-shares.ts";
+import { findEvent, findConflicts, findStatus, readBody } from "./reads/find-event.ts";
+import { countEvents, findEvents } from "./reads/find-events.ts";
+import { findIncidents, findSilent } from "./reads/find-incidents.ts";
+import { findOpen } from "./reads/find-open.ts";
+import { adoptLedger, keepIdentity, readIdentity, serverEpoch } from "./repair/identity.ts";
+import { findLeader } from "./repair/leader.ts";
+import {
+  areNotCompleted,
+  ledgerStatuses,
+  pendingPage,
+  markEnqueued,
+  unmarkEnqueued,
+} from "./repair/ledger-status.ts";
+import { countPass, readEpochs, writeEpochs } from "./repair/queue-epochs.ts";
 
 /** One part for each kind of user. A function that two kinds of users need is in both parts. */
 const PARTS = {
-  intake,
-  claims,
-  repair,
-  retries,
-  reads,
-  audit,
-  errors,
-  bulkRuns,
-  bulkWork,
-  sessions,
+  intake: {
+    accept,
+    noteConflicts,
+    noteDeliveries,
+    noteRefusals,
+    markEnqueued,
+    restoreBody,
+    areNotCompleted,
+    ping,
+  },
+  claims: {
+    ping,
+    record,
+    readBegun,
+    recordStep,
+    completeCalled,
+    attempt,
+    attemptFirst,
+    attemptGroup,
+    groupHazards,
+    fail,
+    markEnqueued,
+    abandonEvent,
+    findEvent,
+  },
+  repair: {
+    pendingPage,
+    ledgerStatuses,
+    markEnqueued,
+    unmarkEnqueued,
+    abandonEvent,
+    emitAlerts,
+    readEpochs,
+    writeEpochs,
+    countPass,
+    serverEpoch,
+    readIdentity,
+    keepIdentity,
+    adoptLedger,
+    findGivenUpJobs,
+  },
+  retries: { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued },
+  reads: {
+    findEvent,
+    findConflicts,
+    readBody,
+    findDeliveries,
+    findStatus,
+    findEvents,
+    countEvents,
+    countUndone,
+    countCompleted,
+    countConflicts,
+    countRefused,
+    activity,
+    findFailedShares,
+    findIncidents,
+    findSilent,
+    findOpen,
+    findRefusals,
+    findRefusedSources,
+    findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),
+    ping,
+  },
+  audit: { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit },
+  errors: {
+    find: findErrors,
+    findFingerprint,
+    get: getError,
+    countHours: countErrorHours,
+    setState: setErrorState,
+  },
+  bulkRuns: { start: startRun, find: findRuns, get: getRun, change: changeRun },
+  bulkWork: {
+    open: openRuns,
+    judge: judgeRun,
+    workBatch,
+    noteError: noteRunError,
+    keepResults: keepRunResults,
+  },
+  sessions: { see: seeSession, end: endSession, find: findSessions },
 };
 
 export type Ledger = {
