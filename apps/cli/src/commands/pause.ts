@@ -34,9 +34,7 @@ export function addCommands(program: Command, context: CliContext): void {
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
       .option("--json", "print a line of JSON for each source")
       .addHelpText("after", PAUSE_HELP[verb])
-      .action(async (names: string[], options: PauseOptions) => {
-        await runPause(context, verb, names, options);
-      });
+      .action((names: string[], options: PauseOptions) => runPause(context, verb, names, options));
   }
 }
 

@@ -21,9 +21,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--reason <text>", "reason, recorded in the audit log", reasonText)
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", SESSIONS_HELP)
-    .action(async (options: SessionsOptions) => {
-      await runSessions(context, options);
-    });
+    .action((options: SessionsOptions) => runSessions(context, options));
 }
 
 interface SessionsOptions {

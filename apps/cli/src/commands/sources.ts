@@ -20,9 +20,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .description("list the sources of the config with their events and jobs")
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", HELP)
-    .action(async ({ json }: { readonly json?: true }) => {
-      await listSources(context, json);
-    });
+    .action(({ json }: { readonly json?: true }) => listSources(context, json));
 }
 
 async function listSources(context: CliContext, json: true | undefined): Promise<void> {

@@ -41,9 +41,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
     .option("--watch", "restart workers when a file of the project changes")
     .addHelpText("after", HELP)
-    .action(async (options: StartFlags) => {
-      await runStart(context, options);
-    });
+    .action((options: StartFlags) => runStart(context, options));
 }
 
 interface StartFlags {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readRequest } from "./read-request.ts";
+import { readRequest } from "../commands/verify.ts";
 
 const http = (lines: readonly string[], body: string, end = "\r\n") =>
   Buffer.from(`${[...lines, ""].join(end)}${end}${body}`, "latin1");
