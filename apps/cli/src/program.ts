@@ -7,16 +7,10 @@ import type { CliContext } from "./context.ts";
 import { reportError } from "./report-error.ts";
 import { formatTable, printable } from "./terminal-text.ts";
 
-export interface CommandFailure {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly message: string;
-}
-
 export async function runCli(
   args: readonly string[],
   context: CliContext,
-): Promise<CommandFailure | undefined> {
+): Promise<{ exitCode: number; code: string; message: string } | undefined> {
   try {
     const program = await createProgram(context, args[0]);
     const [name = ""] = args;

@@ -28,7 +28,7 @@ import { reasonOf } from "@millrace/service";
 import type { MigrationPart } from "../commands/migrate.ts";
 import { withPool, type Pool, type Stores } from "../stores.ts";
 import { checkTypes } from "./check-project.ts";
-import { bad, note, ok, type Check, type Seen } from "./report.ts";
+import { bad, judged, note, ok, type Check, type Seen } from "./report.ts";
 
 export type StoresChecked = Stores & {
   readonly pool: Pool;
@@ -77,7 +77,7 @@ async function checkPostgres({ pool, config }: StoresChecked): Promise<Seen> {
   else if (isReadOnly) findings.push(readOnly(facts.login));
   const pooler = await findPooler(pool);
   const behind = pooler === "none" ? "" : `, behind a pooler (${pooler} pooling)`;
-  return asSeen(`version ${version}${behind}`, findings);
+  return judged(`version ${version}${behind}`, findings);
 }
 
 const STANDBY: Finding = {
@@ -90,12 +90,6 @@ const readOnly = (login: string): Finding => ({
   fix: `ALTER ROLE "${login}" SET default_transaction_read_only = off`,
 });
 
-function asSeen(detail: string, findings: readonly Finding[]): Seen {
-  if (findings.length === 0) return ok(detail);
-  const details = findings.map((finding) => finding.detail).join("; ");
-  return bad(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
-}
-
 async function checkConnections({ pool, config, REDIS_URL }: StoresChecked): Promise<Seen> {
   const use = await readConnectionUse(pool);
   const { given, held, pools, mayTake } = use;
@@ -106,7 +100,7 @@ async function checkConnections({ pool, config, REDIS_URL }: StoresChecked): Pro
   const ofOne = alone && { ...alone, detail: `a worker does not start: ${alone.detail}` };
   const findings = [ofOne, connectionFinding(use)].filter((each) => each !== undefined);
   const detail = `${sum} of ${given} in use (${holders.join(", ")}); ${pools} pools of Millrace that are connected may take ${mayTake}`;
-  return asSeen(detail, findings);
+  return judged(detail, findings);
 }
 
 /** Commits survive the loss of the primary, where a standby streams from it. */

@@ -21,7 +21,7 @@ import {
 import type { CliContext, Settings } from "../context.ts";
 import { readDevelopmentSecrets, type Run } from "../data-folder.ts";
 import { isFree } from "../start/free-port.ts";
-import { bad, note, ok, type Check, type Seen } from "./report.ts";
+import { bad, judged, note, ok, type Check, type Seen } from "./report.ts";
 
 export interface Project {
   readonly context: Pick<CliContext, "env">;
@@ -54,10 +54,7 @@ async function checkConfig(on: Project): Promise<Seen> {
     return bad(error.message, isMissing ? "`millrace init` writes one to start from" : undefined);
   }
   const detail = `${Object.keys(on.loaded.config.sources).join(", ")}; from ${on.loaded.path}`;
-  const findings = horizonFindings(on.loaded.config);
-  if (findings.length === 0) return ok(detail);
-  const details = [detail, ...findings.map((finding) => finding.detail)].join("; ");
-  return note(details, findings.map(({ fix }) => fix).join("; "));
+  return judged(detail, horizonFindings(on.loaded.config), note);
 }
 
 async function checkHandlers(on: Project): Promise<Seen | undefined> {

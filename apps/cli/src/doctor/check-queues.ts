@@ -1,4 +1,4 @@
-import { findJobOwner, queueKeys, type StoreUrls } from "@millrace/connect";
+import { findJobOwner, queueKeys, type Finding, type StoreUrls } from "@millrace/connect";
 import {
   asError,
   isMillraceError,
@@ -21,7 +21,7 @@ import { isDiskSlow, readAppendfsync, readRedisFacts, redisFaults } from "@millr
 import type { OpenStores } from "../stores.ts";
 import { ANSWERS, type StoresChecked } from "./check-postgres.ts";
 import { printable } from "../terminal-text.ts";
-import { bad, note, ok, type Check, type Seen } from "./report.ts";
+import { bad, judged, note, ok, type Check, type Seen } from "./report.ts";
 
 type RedisChecked = StoreUrls & { readonly config: Pick<Config, "queue"> };
 
@@ -56,20 +56,17 @@ type StoresOpened = OpenStores & Pick<StoresChecked, "pool" | "config">;
 export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
   { name: "ledger", run: checkIdentity },
   { name: "failing", run: checkFailing },
-  { name: "signatures", run: async (on) => reportOf((await findSenders(on)).signatures) },
-  { name: "silent", run: async (on) => reportOf((await findSenders(on)).silent) },
-  { name: "ids", run: async (on) => reportOf((await findSenders(on)).ids) },
-  { name: "copies", run: async (on) => reportOf((await findSenders(on)).copies) },
-  { name: "sizes", run: async (on) => reportOf((await findSenders(on)).sizes) },
+  ...(["signatures", "silent", "ids", "copies", "sizes"] as const).map((name) => ({
+    name,
+    run: async (on: StoresOpened) => reportOf((await findSenders(on))[name]),
+  })),
   { name: "removed jobs", run: checkRemoved },
   { name: "epochs", run: checkEpochs },
   { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
 ];
 
-interface Fault {
+interface Fault extends Finding {
   readonly code?: ErrorCode;
-  readonly detail: string;
-  readonly fix: string;
 }
 
 async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
@@ -91,12 +88,9 @@ async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
     ...(appendfsync === "no" ? [NO_FSYNC] : []),
     ...(replicas < wanted ? [replicaFault(wanted)] : []),
   ];
-  if (faults.length === 0) return ok(detail);
   const isAccepted = ({ code }: Fault) =>
     code === "redis_volatile" && on.MILLRACE_REDIS_VOLATILE === "1";
-  const details = [detail, ...faults.map((fault) => fault.detail)].join("; ");
-  const fixes = faults.map(({ fix }) => fix).join("; ");
-  return faults.every(isAccepted) ? note(details, fixes) : bad(details, fixes);
+  return judged(detail, faults, faults.every(isAccepted) ? note : bad);
 }
 
 /** The fault of a Redis that no role can use, because the key of jobs is missing. */

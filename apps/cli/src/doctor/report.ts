@@ -1,3 +1,4 @@
+import type { Finding } from "@millrace/connect";
 import { connectionHint } from "@millrace/core";
 import { DISAGREEMENTS, type Diagnosis } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
@@ -50,6 +51,13 @@ export const unknown = (name: string, error: unknown): Line => ({
 export const ok = (detail: string): Seen => ({ state: "ok", detail });
 export const note = (detail: string, fix?: string): Seen => ({ state: "note", detail, fix });
 export const bad = (detail: string, fix?: string): Seen => ({ state: "bad", detail, fix });
+
+/** Looks right without a finding. */
+export function judged(detail: string, findings: readonly Finding[], problem = bad): Seen {
+  if (findings.length === 0) return ok(detail);
+  const details = findings.map((finding) => finding.detail).join("; ");
+  return problem(`${detail}: ${details}`, findings.map(({ fix }) => fix).join("; "));
+}
 
 export interface Report {
   readonly checks: readonly Line[];
