@@ -46,8 +46,8 @@ export function startPeriodicTasks(
   const ledger = createRetentionLedger({ pool: retentionPool });
   const policy = { ...config.retention, archiveDir };
 
-  const start = (name: PeriodicTask, everyMs: number, run: Task["run"]) =>
-    startTask({ run, everyMs, onError: (error) => observer.onError(name, error) });
+  const start = (name: PeriodicTask, everyMs: number, run: Run) =>
+    startTask(run, everyMs, (error) => observer.onError(name, error));
   const partitions = start("partitions", DAY_MS, () => ensurePartitions(pool));
   const retention = start("retention", HOUR_MS, async (signal) => {
     const result = await runRetention({ ledger, notify: observer.onNotice }, policy, signal);
@@ -84,13 +84,9 @@ export function startPeriodicTasks(
   };
 }
 
-interface Task {
-  readonly run: (signal: AbortSignal) => Promise<unknown>;
-  readonly everyMs: number;
-  readonly onError: (error: unknown) => void;
-}
+type Run = (signal: AbortSignal) => Promise<unknown>;
 
-function startTask({ run, everyMs, onError }: Task) {
+function startTask(run: Run, everyMs: number, onError: (error: unknown) => void) {
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let running = runOnce();

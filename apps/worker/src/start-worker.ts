@@ -8,14 +8,14 @@ import {
   type EventKey,
   type OnEmitted,
 } from "@millrace/core";
-import { createLeader, type Ledger } from "@millrace/ledger";
+import { createLeader } from "@millrace/ledger";
 import {
   Reconciler,
   RECONCILER,
   startBulkRunner,
   type DisagreementKind,
 } from "@millrace/operations";
-import { checkJob, createProcessor, type Notice, type ProcessorDeps } from "@millrace/processor";
+import { checkJob, createProcessor, type ProcessorDeps } from "@millrace/processor";
 import { retryUntilAvailable, type ErrorLog, type Logger } from "@millrace/service";
 import { createQueueLimits, type Queues } from "@millrace/queue";
 import type { Observers } from "./observers.ts";
@@ -150,16 +150,11 @@ async function findSharingSources(
   return (source) => config.sources[source]?.options.groups === true;
 }
 
-interface WorkerDeps {
-  readonly ledger: Ledger["claims"];
+interface WorkerDeps
+  extends
+    Omit<ProcessorDeps, "sources" | "onEmitted" | "onFailed">,
+    Pick<Parameters<typeof createProcessor>[1], "mayShare" | "projectDir" | "secrets"> {
   readonly queues: Pick<Queues, "work" | "backend" | "enqueue" | "pressure" | "signsJobs">;
-  readonly handlers: readonly Handler[];
-  readonly mayShare?: ((source: string) => boolean) | undefined;
-  readonly projectDir?: string | undefined;
-  readonly secrets?: readonly string[] | undefined;
-  readonly notify: (notice: Notice) => void;
-  readonly openLog?: ProcessorDeps["openLog"];
-  readonly onHookError: (error: unknown) => void;
   readonly onLeftBehind: (error: unknown) => void;
 }
 
@@ -170,12 +165,11 @@ type WorkerConfig = Pick<Config, "sources" | "worker" | "queue" | "errors" | "on
 const EMITTED_CLOSE_MS = 2_000;
 
 export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
-  const { ledger, queues, handlers, notify, onHookError, onLeftBehind, openLog } = deps;
-  const { mayShare, projectDir, secrets } = deps;
+  const { queues, onLeftBehind, mayShare, projectDir, secrets, ...given } = deps;
   const { sources, worker, onFailed } = config;
   const emitted = createEnqueueLater({
     queue: queues,
-    markEnqueued: (keys) => ledger.markEnqueued(keys),
+    markEnqueued: (keys) => given.ledger.markEnqueued(keys),
     onLost: (_, error) => onLeftBehind(error),
   });
   const isQueueFull = createQueueLimits(queues, sources);
@@ -185,7 +179,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
     }
   };
   const processor = createProcessor(
-    { ledger, handlers, sources, onEmitted, onFailed, onHookError, notify, openLog },
+    { ...given, sources, onEmitted, onFailed },
     {
       concurrency: worker.concurrency,
       callsMax: worker.callsMax,

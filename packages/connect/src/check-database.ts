@@ -45,12 +45,10 @@ export function requireServer(facts: ServerFacts): void {
 const ofLogin = (login: string, setting: string, value: string): string =>
   `ALTER ROLE "${login}" SET ${setting} = ${value}`;
 
-const VARIABLES: Partial<Record<RightsRole, string>> = { retention: "RETENTION_DATABASE_URL" };
-
 async function requireRights(pool: Pool, role: RightsRole, login: string): Promise<void> {
   const missing = await missingRights(pool, role);
   if (missing.length === 0) return;
-  const variable = VARIABLES[role] ?? "DATABASE_URL";
+  const variable = role === "retention" ? "RETENTION_DATABASE_URL" : "DATABASE_URL";
   throw new MillraceError(
     "missing_rights",
     `Cannot use the database: the login "${login}" lacks rights of the ${role}: ${missing.join(", ")}. ` +

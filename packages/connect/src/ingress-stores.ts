@@ -18,7 +18,6 @@ import {
   storeTimeoutMs,
   type ClosableEventStore,
   type DeliveryCounter,
-  type Notify,
   type QueueClient,
   type RedeliveryPort,
   type RefusalCounter,
@@ -96,7 +95,12 @@ export class IngressStores {
     const { sources } = this.#config;
     const { onIntakeNotice: notify } = watch;
     const ledger = this.#postgres && this.#ledgerClient(this.#postgres.ledger);
-    this.#deliveries = ledger && countDeliveries(ledger, notify);
+    this.#deliveries =
+      ledger &&
+      createDeliveryCounter(ledger, {
+        ingress: hostname(),
+        onLost: (deliveries, error) => notify?.({ kind: "deliveries_unnoted", deliveries, error }),
+      });
     this.refusals = ledger && createRefusalCounter(ledger);
     const shared = { queue, sources, deliveries: this.#deliveries };
     this.eventStores = [
@@ -226,13 +230,12 @@ export class IngressStores {
   /** The latest generation, for the sender knows of no replay. */
   async #retry(event: IncomingEvent): Promise<"retried" | "not_needed"> {
     const queues = this.#requireQueues();
-    if (this.#postgres === undefined) {
-      // The worker's record makes the row pending again when the job comes.
-      const answer = await queues.retryJob(await latestJob(queues, event));
-      return answer === "retried" ? "retried" : "not_needed";
-    }
-    const { kind } = await retryDelivered({ ledger: this.#requireLedger(), queues }, event);
-    return kind === "retried" ? "retried" : "not_needed";
+    // Without Postgres, the worker's record makes the row pending again when the job comes.
+    const answer =
+      this.#postgres === undefined
+        ? await queues.retryJob(await latestJob(queues, event))
+        : (await retryDelivered({ ledger: this.#requireLedger(), queues }, event)).kind;
+    return answer === "retried" ? "retried" : "not_needed";
   }
 
   #requireQueues(): Queues {
@@ -245,13 +248,6 @@ export class IngressStores {
     if (this.#ledger !== undefined) return this.#ledger;
     throw this.#readOnly ?? notOpen("ledger");
   }
-}
-
-function countDeliveries(ledger: Ledger["intake"], notify: Notify | undefined): DeliveryCounter {
-  return createDeliveryCounter(ledger, {
-    ingress: hostname(),
-    onLost: (deliveries, error) => notify?.({ kind: "deliveries_unnoted", deliveries, error }),
-  });
 }
 
 const NO_PRESSURE: Pressure = {

@@ -88,11 +88,8 @@ export function openDashboard(
   const watch = withAwayLog(given);
   const postgres = connectRole("dashboard", environment, watch, { max: dashboardConnections });
   const parts = new OpenParts("dashboard", [postgres]);
-  const checked = retryUntilAvailable(() => checkDatabase(postgres.pool, "dashboard"), {
-    signal: parts.signal,
-    isAway: isDatabaseUnavailable,
-    onAway: (error) => watch.onAway?.("ledger", withHint(error)),
-  });
+  const waiting = parts.waiting(watch, "ledger");
+  const checked = retryUntilAvailable(() => checkDatabase(postgres.pool, "dashboard"), waiting);
   return parts.opening(openAtOnce({ environment, config, watch, postgres, parts }, checked));
 }
 
@@ -149,12 +146,9 @@ async function openAtOnce(
     // While Redis is away, the ledger is shown.
     const requireOwn = () =>
       findJobOwner(queues, sources, identity).catch(throwIf("queue_in_use", "queue_unclaimed"));
-    const waiting = {
-      signal: parts.signal,
-      isAway: (error: unknown) => parts.role === "dashboard" && hasCode(error, "queue_unclaimed"),
-      onAway: (error: unknown) => watch.onAway?.("queue", withHint(error)),
-    };
-    await retryUntilAvailable(requireOwn, waiting);
+    const isAway = (error: unknown) =>
+      parts.role === "dashboard" && hasCode(error, "queue_unclaimed");
+    await retryUntilAvailable(requireOwn, parts.waiting(watch, "queue", isAway));
   }
   return { pool: postgres.pool, ledger: postgres.ledger, queues };
 }
@@ -162,22 +156,18 @@ async function openAtOnce(
 async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStores> {
   const { environment, config, watch, postgres, aside, parts } = connected;
   const { pool, ledger } = postgres;
-  const waiting = (name: "ledger" | "queue") => ({
-    signal: parts.signal,
-    isAway: isDatabaseUnavailable,
-    onAway: (error: unknown) => watch.onAway?.(name, withHint(error)),
-  });
-  await retryUntilAvailable(() => checkForWorker(connected), waiting("ledger"));
+  const [forLedger, forQueue] = [parts.waiting(watch, "ledger"), parts.waiting(watch, "queue")];
+  await retryUntilAvailable(() => checkForWorker(connected), forLedger);
   const signs = queueKeys(environment) !== undefined;
   const isOnRedis = environment.REDIS_URL !== undefined;
   const identity = await retryUntilAvailable(
     () => requireIdentity(ledger.repair, { signs, isOnRedis }),
-    waiting("ledger"),
+    forLedger,
   );
   const sources = Object.keys(config.sources);
   const settings = { role: "worker", sources, owner: { ledger: identity.ledger } } as const;
   const queues = await parts.addQueues(
-    await retryUntilAvailable(() => openQueues(environment, settings, watch), waiting("queue")),
+    await retryUntilAvailable(() => openQueues(environment, settings, watch), forQueue),
   );
   const claim = new QueueClaim({
     ...{ queues, repair: ledger.repair, identity, sources, signs, signal: parts.signal },
@@ -188,9 +178,9 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
       }),
     onLost: (error) => watch.onLost?.(error),
   });
-  if (isOnRedis) await retryUntilAvailable(() => claim.take(), waiting("queue"));
+  if (isOnRedis) await retryUntilAvailable(() => claim.take(), forQueue);
   const own = ownConnections(environment, [pool, aside?.pool]);
-  await retryUntilAvailable(() => reportConnections(postgres, own, watch), waiting("ledger"));
+  await retryUntilAvailable(() => reportConnections(postgres, own, watch), forLedger);
   const releaseQueues = () => claim.release();
   return { pool, retentionPool: aside?.pool ?? pool, ledger, queues, releaseQueues };
 }
@@ -208,6 +198,11 @@ class OpenParts {
 
   get signal(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  waiting({ onAway }: StoreWatch, store: "ledger" | "queue", isAway = isDatabaseUnavailable) {
+    const tell = (error: unknown) => onAway?.(store, withHint(error));
+    return { signal: this.signal, isAway, onAway: tell };
   }
 
   opening<Opened extends Stores>(opened: Promise<Opened>): Opening<Opened> {

@@ -116,10 +116,6 @@ interface Wanted extends NewJob {
   readonly indexes: number[];
 }
 
-interface AddingOptions extends AddOptions {
-  readonly replicas: ReplicaWait | undefined;
-}
-
 function createEnqueue(deps: EnqueueDeps): Queues["enqueue"] {
   return async (events, options) => {
     const answers: StoreResult[] = Array.from({ length: events.length });
@@ -161,7 +157,7 @@ async function addToSource(
   deps: EnqueueDeps,
   source: string,
   jobs: readonly NewJob[],
-  options: AddingOptions,
+  options: AddOptions & { readonly replicas: ReplicaWait | undefined },
 ): Promise<readonly StoreResult[]> {
   const { backend, routes, timeoutMs } = deps;
   const route = routes.get(source);

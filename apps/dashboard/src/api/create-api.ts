@@ -233,7 +233,8 @@ async function sendBody(
   { length, parts }: OpenBody,
   key: EventKey,
 ): Promise<void> {
-  response.attachment(fileName(key));
+  // Every file system takes this name.
+  response.attachment(`${key.source}-${key.eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`);
   response.set({ "Content-Type": "application/octet-stream", "Content-Length": String(length) });
   if (request.method === "HEAD") return void response.end();
   try {
@@ -242,7 +243,3 @@ async function sendBody(
     if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   }
 }
-
-/** Every file system takes this name. */
-const fileName = ({ source, eventId }: EventKey): string =>
-  `${source}-${eventId.replaceAll(/[^\w.-]/g, "_").slice(0, 100)}.bin`;

@@ -90,18 +90,14 @@ logged AS (
 ${COUNT_ERROR}
 SELECT status FROM target`);
 
-const IS_EXPIRED =
-  "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
-
 async function isExpired(
   ledger: LedgerContext,
   { acceptedAtMs }: EnvelopedEvent,
 ): Promise<boolean> {
-  const { rows } = await runStatement<{ expired: boolean }>(
-    ledger.pool,
-    { text: IS_EXPIRED, values: [acceptedAtMs, ledger.keysDays] },
-    ledger.short,
-  );
+  const text =
+    "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
+  const query = { text, values: [acceptedAtMs, ledger.keysDays] };
+  const { rows } = await runStatement<{ expired: boolean }>(ledger.pool, query, ledger.short);
   return rows[0]?.expired === true;
 }
 

@@ -44,11 +44,6 @@ export async function readBegun(
   });
 }
 
-export interface EndedStep {
-  readonly name: string;
-  readonly result: string | null;
-}
-
 // Locks the row against the record of a later attempt, which then reads the step. A step that this
 // attempt recorded before stays: the answer to its COMMIT was lost.
 const RECORD_STEP = statement(
@@ -72,7 +67,7 @@ export async function recordStep(
   ledger: LedgerContext,
   key: EventKey,
   attempt: number,
-  step: EndedStep,
+  step: { readonly name: string; readonly result: string | null },
 ): Promise<"recorded" | "lost"> {
   const query = RECORD_STEP({ ...key, ...step, attempt });
   const { rows } = await runStatement(ledger.pool, query, ledger.prepared);

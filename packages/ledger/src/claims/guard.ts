@@ -206,19 +206,16 @@ function readQuery(
     );
   }
   const rowMode = given.rowMode === undefined ? {} : { rowMode: given.rowMode };
+  // A statement prepared by such a name would keep the ledger's own off the connection.
+  const isOurs = typeof given.name === "string" && given.name.startsWith("millrace_");
   return {
     text: given.text,
     values: values ?? given.values ?? [],
-    name: isLedgerName(given.name) ? undefined : given.name,
+    name: isOurs ? undefined : given.name,
     types: given.types,
     ...rowMode,
     queryMode: "extended",
   };
-}
-
-/** A statement prepared by one of these names would keep the ledger's own off the connection. */
-function isLedgerName(name: unknown): boolean {
-  return typeof name === "string" && name.startsWith("millrace_");
 }
 
 function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "array" } {

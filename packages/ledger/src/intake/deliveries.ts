@@ -85,12 +85,11 @@ export async function selectDeliveries(
   const [noted] = (await client.query<Noted>(DELIVERIES, [source, eventId])).rows;
   const total = (firstAtMs === undefined ? 0 : 1) + (noted?.repeats ?? 0);
   const first = { at: firstAtMs ?? NaN, outcome: "accepted", ingress: null } as const;
-  const recent = [...(noted?.recent ?? []), first].filter(({ at }) => isTime(at));
+  const all = [...(noted?.recent ?? []), first];
+  // A job's time may have been written by hand.
+  const recent = all.filter(({ at }) => !Number.isNaN(new Date(at).getTime()));
   return { total, recent: recent.slice(0, RECENT_MAX).map(toDelivery) };
 }
-
-// A job's time may have been written by hand.
-const isTime = (ms: number): boolean => !Number.isNaN(new Date(ms).getTime());
 
 const toDelivery = ({ at, ...delivery }: StoredDelivery): Delivery => ({
   at: new Date(at).toISOString(),

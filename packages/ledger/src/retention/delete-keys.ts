@@ -12,10 +12,8 @@ export interface ExpiredKeys {
 
 const IDENTITIES_MAX = 1_000;
 
-/** Clocks differ, and a job must be too old before its event is deleted. */
-const MARGIN_DAYS = 1;
-
-const CUTOFF = `now() - make_interval(days => $1::int + ${MARGIN_DAYS})`;
+/** A day more: clocks differ, and a job must be too old before its event is deleted. */
+const CUTOFF = "now() - make_interval(days => $1::int + 1)";
 
 /** All generations are older than $1 days, and no partition before $2 has their bodies. */
 const EXPIRED = `
