@@ -81,7 +81,7 @@ function gather(file, owner, value) {
   if (!is.isObjectLiteralExpression(value)) return;
   if (value.properties.every(isFunctionProperty)) return add(file, owner, value.properties);
   for (const { name, initializer } of value.properties.filter(is.isPropertyAssignment)) {
-    gather(file, name.text, initializer);
+    if (is.isIdentifier(name)) gather(file, name.text, initializer);
   }
 }
 
