@@ -137,18 +137,18 @@ BEGIN
   -- can complete one: they may not write an outcome, and a completed event has one.
   GRANT SELECT,
     INSERT (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id, own_headers,
-      refused, attempts, attempts_at_retry, started_at, enqueued_at),
+      find, refused, attempts, attempts_at_retry, started_at, enqueued_at),
     UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at, refused)
     ON millrace.events TO millrace_ingress;
   GRANT SELECT,
-    INSERT (source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers,
+    INSERT (source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers, find,
       parent_source, parent_event_id, parent_generation),
     UPDATE (status, attempts_at_retry, pending_since, processed_at, failed_run, enqueued_at, refused,
       -- Giving an event up writes why it failed.
       last_error, last_error_code, next_attempt_at)
     ON millrace.events TO millrace_dashboard;
   GRANT SELECT, INSERT, UPDATE ON millrace.events TO millrace_worker;
-  GRANT SELECT, UPDATE (body_day), DELETE ON millrace.events TO millrace_retention;
+  GRANT SELECT, UPDATE (body_day, find), DELETE ON millrace.events TO millrace_retention;
 
   -- The ingress may know that a body is kept, and not what is in it.
   GRANT SELECT (day, id), INSERT ON millrace.bodies TO millrace_ingress;
@@ -239,7 +239,7 @@ BEGIN
   GRANT EXECUTE ON FUNCTION millrace.refuse(text), millrace.refuse(text, text) TO millrace_worker;
   -- Triggers call these, which takes no right.
   REVOKE ALL ON FUNCTION millrace.refuse_transition(), millrace.guard_audit(), millrace.refuse_in_handler(),
-    millrace.refuse_planted() FROM PUBLIC;
+    millrace.refuse_planted(), millrace.forget_find() FROM PUBLIC;
 
   -- The days of bodies are made by whoever needs one, and belong to the retention, which drops them.
   GRANT CREATE ON SCHEMA millrace TO millrace_retention;

@@ -1,5 +1,5 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
-import type { Source } from "@millrace/core";
+import { parseConfig } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
 import { RECONCILER } from "@millrace/operations";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -16,7 +16,7 @@ import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 describeOnRedis("the dashboard's health", () => {
   let failedShareMax: number | undefined;
-  const { provider, options } = STORES_CONFIG.sources["acme"] as Source;
+  const { provider, options } = parseConfig(STORES_CONFIG).sources["acme"] ?? expect.unreachable();
   const limited = {
     ...options,
     get health() {

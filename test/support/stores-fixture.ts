@@ -17,7 +17,10 @@ export type TestStores = Awaited<ReturnType<typeof openTestStores>>;
 const policy = { attempts: 1, backoff: { firstMs: 10, factor: 1, maxMs: 10 } };
 
 export const STORES_CONFIG = {
-  sources: { acme: standardWebhooks(policy), patient: standardWebhooks(policy) },
+  sources: {
+    acme: standardWebhooks({ ...policy, find: ["json:data.customer"] }),
+    patient: standardWebhooks(policy),
+  },
   worker: {
     ...{ concurrency: 4, handlerTimeoutMs: 10_000, shutdownTimeoutMs: 5_000 },
     ...{ lockDurationMs: 1_000, stalledIntervalMs: 500 },

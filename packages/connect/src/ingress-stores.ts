@@ -4,7 +4,7 @@ import {
   MillraceError,
   withHint,
   withUrl,
-  comparisonRules,
+  sourceRules,
   type Config,
   type EventKey,
   type EventLookup,
@@ -147,7 +147,7 @@ export class IngressStores {
         connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
         onError: (error) => this.#watch.onError?.("postgres", error),
       },
-      { statementTimeoutMs: this.#timeoutMs, ...comparisonRules(this.#config.sources) },
+      { statementTimeoutMs: this.#timeoutMs, ...sourceRules(this.#config.sources) },
     );
   }
 

@@ -1,5 +1,5 @@
 import {
-  comparisonRules,
+  sourceRules,
   hasCode,
   MillraceError,
   throwIf,
@@ -68,7 +68,7 @@ export function openWorker(
 ): Opening<WorkerStores> {
   const watch = withAwayLog(given);
   const { worker, retention, schema, sources } = config;
-  const rules = comparisonRules(sources);
+  const rules = sourceRules(sources);
   const options = { ...worker, ...rules, keysDays: retention.keysDays, schema };
   const postgres = connectRole("worker", environment, watch, {
     max: workerConnections(worker.concurrency),

@@ -204,6 +204,11 @@ export interface SourceOptions<Of extends Sent = string> {
    * least 1,000. Default: no limit.
    */
   queueAgeMsMax?: number | undefined;
+  /**
+   * Up to eight values of a body, of at most 64 bytes, by which its event is found and which are
+   * kept as long as it: `json:data.customer`, or `buyer=json:data.customer`. Default: none.
+   */
+  find?: readonly string[] | undefined;
   /** When the source counts as failing. */
   health?:
     | {

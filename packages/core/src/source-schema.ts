@@ -1,6 +1,15 @@
 import { z } from "zod";
+import { parseFind, SEARCH_KEYS, type FindPath } from "./find-values.ts";
 import type { Provider } from "./provider.ts";
 import type { ReadSecrets } from "./settings.ts";
+
+const findSchema = z
+  .string()
+  .transform((text) => parseFind(text))
+  .refine((path) => path !== undefined, {
+    error: `must be a path such as "json:data.customer" or "buyer=json:data.customer", whose name is not among ${SEARCH_KEYS.join(", ")}`,
+    abort: true,
+  });
 
 export const sourceOptionsSchema = z.strictObject({
   types: z.array(z.string().min(1)).readonly().optional(),
@@ -40,6 +49,15 @@ export const sourceOptionsSchema = z.strictObject({
   groups: z.boolean().optional(),
   queueDepthMax: z.int().min(1).default(100_000),
   queueAgeMsMax: z.int().min(1_000).optional(),
+  find: z
+    .array(findSchema)
+    .max(8)
+    .refine(
+      (paths) => new Set(paths.map(({ label }) => label)).size === paths.length,
+      "must have a name for each value: write one as name=json:...",
+    )
+    .readonly()
+    .default([]),
   health: z.strictObject({ failedShareMax: z.number().min(0).max(1).optional() }).optional(),
 });
 
@@ -95,19 +113,23 @@ export function withUrl<S extends { readonly provider: Provider }>(
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => !isInternal(source)));
 }
 
-export interface ComparisonRules {
+/** Rules of a source that the ledger follows when it records an event. */
+export interface SourceRules {
   /** False for a source whose equal signed messages may be several events. */
   bodyDedup(this: void, source: string): boolean;
   /** Fields of a source's bodies that say which attempt of the sender it is. */
   attemptFields(this: void, source: string): readonly string[];
+  /** The values of a source's bodies by which its events are found. */
+  readonly find: ReadonlyMap<string, readonly FindPath[]>;
 }
 
-export function comparisonRules(
+export function sourceRules(
   sources: Readonly<Record<string, Pick<Source, "provider" | "options">>>,
-): ComparisonRules {
+): SourceRules {
   return {
     bodyDedup: (source: string) => sources[source]?.options.bodyDedup !== false,
     attemptFields: (source: string) => sources[source]?.provider.attemptFields ?? [],
+    find: new Map(Object.entries(sources).map(([name, { options }]) => [name, options.find])),
   };
 }
 

@@ -1,6 +1,6 @@
+import { parsePosition } from "@millrace/core";
 import { z } from "zod";
 import { defineProviderWith } from "./define-provider.ts";
-import { parsePlace } from "./identity/locations.ts";
 import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
 import {
   checkMessage,
@@ -48,7 +48,7 @@ const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 const location = z
   .string()
   .refine(
-    (text) => ["header", "json"].includes(parsePlace(text)?.kind ?? ""),
+    (text) => ["header", "json"].includes(parsePosition(text)?.kind ?? ""),
     "must be header:<name> or json:<path>, with names and indexes between dots and no *",
   );
 
@@ -83,7 +83,7 @@ export const hmacOptionsSchema = z
     }
     // The headers that name an event are kept with it and shown.
     for (const [path, text] of Object.entries({ id, type })) {
-      const place = parsePlace(text ?? "");
+      const place = parsePosition(text ?? "");
       if (place?.kind === "header" && [header, ...CREDENTIALS].includes(place.name)) {
         issue(path, "must not be the header of the signature or of a credential");
       }

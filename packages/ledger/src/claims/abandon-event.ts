@@ -167,10 +167,10 @@ WITH before AS MATERIALIZED (
 ),
 fresh AS (
   INSERT INTO millrace.events (
-    source, event_id, generation, type, body_hash, unsigned, received_at, body_id,
+    source, event_id, generation, type, body_hash, unsigned, received_at, body_id, find,
     parent_source, parent_event_id, parent_generation
   )
-  SELECT source, event_id, $3, type, body_hash, unsigned, received_at, body_id,
+  SELECT source, event_id, $3, type, body_hash, unsigned, received_at, body_id, find,
     parent_source, parent_event_id, parent_generation
   FROM before
   ON CONFLICT DO NOTHING

@@ -70,19 +70,19 @@ given AS MATERIALIZED (
   SELECT i.*, at, nextval('millrace.body_id') AS body_id
   FROM mine CROSS JOIN unnest(
     :sources::text[], :eventIds::text[], :types::text[], :bodyHashes::text[], :receivedAtMs::float8[], :headers::text[], :bodyFrom::int[], :bodyLength::int[],
-    :afterMs::float8[], :parentSources::text[], :parentIds::text[], :parentGenerations::int[]
+    :finds::text[], :afterMs::float8[], :parentSources::text[], :parentIds::text[], :parentGenerations::int[]
   ) AS i (
     source, event_id, type, body_hash, received_at_ms, headers, body_from, body_length,
-    after_ms, parent_source, parent_event_id, parent_generation
+    find, after_ms, parent_source, parent_event_id, parent_generation
   )
 ),
 inserted AS (
   INSERT INTO millrace.events (
     source, event_id, generation, type, body_hash, unsigned, received_at, recorded_at, pending_since,
-    body_id, body_day, next_attempt_at, parent_source, parent_event_id, parent_generation
+    body_id, body_day, find, next_attempt_at, parent_source, parent_event_id, parent_generation
   )
   SELECT source, event_id, 0, type, body_hash, false, to_timestamp(received_at_ms / 1000), at, at,
-    body_id, (at AT TIME ZONE 'UTC')::date,
+    body_id, (at AT TIME ZONE 'UTC')::date, find::text[],
     CASE WHEN after_ms > 0 THEN at + make_interval(secs => after_ms / 1000) END,
     parent_source, parent_event_id, parent_generation
   FROM given
@@ -90,7 +90,8 @@ inserted AS (
   ON CONFLICT (source, event_id, generation) DO UPDATE
   SET status = 'pending', processed_at = NULL, failed_run = NULL, enqueued_at = NULL,
     pending_since = excluded.pending_since, attempts_at_retry = events.attempts, waits = 0,
-    body_id = excluded.body_id, body_day = excluded.body_day, next_attempt_at = excluded.next_attempt_at,
+    body_id = excluded.body_id, body_day = excluded.body_day, find = excluded.find,
+    next_attempt_at = excluded.next_attempt_at,
     parent_source = excluded.parent_source, parent_event_id = excluded.parent_event_id,
     parent_generation = excluded.parent_generation
   WHERE events.status = 'failed' AND events.last_error_code = 'body_lost'
@@ -103,13 +104,14 @@ FROM inserted JOIN given USING (source, event_id, body_id)`,
 );
 
 export function emitStatements(
+  ledger: Pick<LedgerContext, "find">,
   events: readonly EmittedEvent[],
   transactionId: string | null,
 ): pg.QueryConfig[] {
   if (events.length === 0) return [];
   return chunkBySize(events, (event) => event).map((chunk) =>
     EMIT({
-      ...packEvents(chunk),
+      ...packEvents(ledger, chunk),
       transactionId,
       afterMs: chunk.map(({ afterMs }) => afterMs),
       parentSources: chunk.map(({ parent }) => parent?.source),
@@ -124,7 +126,7 @@ export async function emitAlerts(
   ledger: LedgerContext,
   events: readonly EmittedEvent[],
 ): Promise<void> {
-  for (const query of emitStatements(events, null)) {
+  for (const query of emitStatements(ledger, events, null)) {
     await withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.prepared));
   }
 }

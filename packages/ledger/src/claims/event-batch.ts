@@ -1,5 +1,6 @@
 import { isStorable, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
-import { COMMON_BODY, IS_COPY, keptDigest, messageText } from "./same-message.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
+import { COMMON_BODY, IS_COPY, keptDigest, messageText, packFind } from "./same-message.ts";
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -23,10 +24,10 @@ export function isStorableKey({ source, eventId }: EventLookup): boolean {
 
 export const GIVEN_EVENTS = `unnest(
     :sources::text[], :eventIds::text[], :generations::int[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :digests::text[], :receivedAtMs::float8[],
-    :headers::text[], :bodyFrom::int[], :bodyLength::int[], :repeatable::bool[]
+    :headers::text[], :bodyFrom::int[], :bodyLength::int[], :finds::text[], :repeatable::bool[]
   ) AS i (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at_ms,
-    headers, body_from, body_length, repeatable
+    headers, body_from, body_length, find, repeatable
   )`;
 
 /**
@@ -70,11 +71,11 @@ export const INSERT_FRESH = (begun?: BegunEvent) => `
 fresh AS (
   INSERT INTO millrace.events (
     source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id,
-    own_headers, refused, attempts, attempts_at_retry, started_at, enqueued_at
+    own_headers, find, refused, attempts, attempts_at_retry, started_at, enqueued_at
   )
   SELECT source, event_id, generation, type, body_hash, unsigned, digest,
     to_timestamp(received_at_ms / 1000), coalesce(common_body, nextval('millrace.body_id')),
-    CASE WHEN common_body IS NOT NULL THEN headers::jsonb END,
+    CASE WHEN common_body IS NOT NULL THEN headers::jsonb END, find::text[],
     CASE WHEN repeatable THEN ${IS_COPY("incoming")} OR row_number() OVER (
       PARTITION BY source, coalesce(digest, body_hash), type ORDER BY event_id
     ) > 1 END,
@@ -96,7 +97,10 @@ stored AS (
   WHERE incoming.common_body IS NULL
 )`;
 
-export function packEvents(events: readonly EnvelopedEvent[]): Readonly<Record<string, unknown>> {
+export function packEvents(
+  ledger: Pick<LedgerContext, "find">,
+  events: readonly EnvelopedEvent[],
+): Readonly<Record<string, unknown>> {
   const bodies: Uint8Array[] = [];
   const from: (number | null)[] = [];
   const length: (number | null)[] = [];
@@ -118,6 +122,7 @@ export function packEvents(events: readonly EnvelopedEvent[]): Readonly<Record<s
     digests: events.map(keptDigest),
     receivedAtMs: events.map((event) => event.acceptedAtMs),
     headers: events.map((event) => JSON.stringify(event.headers)),
+    finds: events.map((event) => packFind(ledger, event)),
     bodyFrom: from,
     bodyLength: length,
     bodies: Buffer.concat(bodies),

@@ -3,8 +3,7 @@ import type pg from "pg";
 import type { PooledConnection } from "../connection/connection.ts";
 import type { Admitted } from "./admit.ts";
 import type { EmitTarget } from "./emit.ts";
-import { Guard, type SharedTransaction } from "./guard.ts";
-import type { UserTables } from "../connection/ledger-context.ts";
+import { Guard, type GuardContext, type SharedTransaction } from "./guard.ts";
 import { command, pipeline } from "../connection/pipeline.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
@@ -56,11 +55,12 @@ export class GroupRun {
 
   constructor(
     part: GroupPart,
+    ledger: GuardContext,
     connection: PooledConnection,
     shared: (run: GroupRun) => SharedTransaction,
   ) {
     this.part = part;
-    this.guard = new Guard(connection, shared(this));
+    this.guard = new Guard(ledger, connection, shared(this));
     this.turn = new Promise((resolve, reject) => {
       this.beginTurn = resolve;
       this.refuseTurn = reject;
@@ -94,7 +94,7 @@ const PREPARED_MAX = 64;
 export class GroupRuns {
   broken: unknown;
   readonly #connection: PooledConnection;
-  readonly #tables: UserTables | undefined;
+  readonly #ledger: GuardContext;
   readonly #runs: GroupRun[];
   readonly #ahead: number;
   #at = -1;
@@ -102,19 +102,19 @@ export class GroupRuns {
   #isFlushing = false;
 
   constructor(
+    ledger: GuardContext,
     connection: PooledConnection,
     parts: readonly GroupPart[],
-    tables: UserTables | undefined,
     ahead = 0,
   ) {
+    this.#ledger = ledger;
     this.#connection = connection;
     this.#ahead = ahead;
-    this.#tables = tables;
     this.#runs = parts.map((part) => this.#createRun(part));
   }
 
   #createRun(part: GroupPart): GroupRun {
-    return new GroupRun(part, this.#connection, (run) => ({
+    return new GroupRun(part, this.#ledger, this.#connection, (run) => ({
       send: (query) => this.#send(run, query),
     }));
   }
@@ -166,7 +166,7 @@ export class GroupRuns {
     run.startedMs = performance.now();
     const { unit, admitted } = run.part;
     const events = admitted.map(({ event }) => event);
-    run.outcome = unit.run(run.guard.transaction(this.#tables), events, run.guard);
+    run.outcome = unit.run(run.guard.transaction(), events, run.guard);
     const settled = () => {
       run.settledMs = performance.now();
       this.#follow(run);

@@ -13,7 +13,7 @@ import type pg from "pg";
 import { databaseUnavailable, isConnectionError } from "../connection/database-errors.ts";
 import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
-import type { UserTables } from "../connection/ledger-context.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
 import { forgetPrepared, isStale, preparedName, withKnownName } from "../connection/statement.ts";
 import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
@@ -23,6 +23,7 @@ import {
   type StatementKind,
 } from "./transaction-control.ts";
 
+export type GuardContext = Pick<LedgerContext, "find" | "tables">;
 export type SharedTransaction = { send(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
 const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
@@ -40,6 +41,7 @@ export class Guard implements EmitTarget {
   isUnsafe = false;
   /** In a group: why the run does not count, even if the handler swallowed the error. */
   trouble: "contended" | "slow" | "unsafe" | "undone" | undefined;
+  readonly #ledger: GuardContext;
   readonly #connection: PooledConnection;
   readonly #shared: SharedTransaction | undefined;
   readonly #inFlight = new Set<Promise<unknown>>();
@@ -51,7 +53,8 @@ export class Guard implements EmitTarget {
   #emitCalls: AwaitedCalls | undefined;
   #built: BuiltQueries | undefined;
 
-  constructor(connection: PooledConnection, shared?: SharedTransaction) {
+  constructor(ledger: GuardContext, connection: PooledConnection, shared?: SharedTransaction) {
+    this.#ledger = ledger;
     this.#connection = connection;
     this.#shared = shared;
   }
@@ -83,7 +86,8 @@ export class Guard implements EmitTarget {
     }
   }
 
-  transaction(tables: UserTables | undefined): HandlerTransaction {
+  transaction(): HandlerTransaction {
+    const { tables } = this.#ledger;
     // drizzle calls nothing of a client but `query`.
     const client = this as unknown as ConstructorParameters<typeof NodePgSession>[0];
     // One for each transaction: a dialect remembers columns by the table's name.
@@ -109,7 +113,8 @@ export class Guard implements EmitTarget {
   }
 
   async #writeNow(event: EmittedEvent): Promise<void> {
-    for (const { text, values } of emitStatements([event], null)) await this.query(text, values);
+    for (const { text, values } of emitStatements(this.#ledger, [event], null))
+      await this.query(text, values);
   }
 
   #requireOpen(): void {

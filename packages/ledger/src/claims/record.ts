@@ -239,7 +239,7 @@ async function runRecord(
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
   const events = jobs.map(({ event }) => event);
   const query = RECORD({
-    ...packEvents(events),
+    ...packEvents(ledger, events),
     ...packRules(ledger, events),
     runs: jobs.map((job) => job.run),
     keysDays: ledger.keysDays,

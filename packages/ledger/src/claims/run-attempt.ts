@@ -181,10 +181,10 @@ async function runAttempt<Event>(
       await unlessAborted(signal, rollback(connection));
       return claimed;
     }
-    const guard = new Guard(connection);
+    const guard = new Guard(ledger, connection);
     const startedMs = performance.now();
     const outcome = await runGuarded(guard, signal, () =>
-      work(guard.transaction(ledger.tables), claimed.event, guard),
+      work(guard.transaction(), claimed.event, guard),
     );
     failpoint("worker.handled");
     const ranMs = performance.now() - startedMs;

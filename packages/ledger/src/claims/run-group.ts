@@ -121,7 +121,7 @@ class Group {
 
   async #runAll(parts: readonly GroupPart[]): Promise<boolean> {
     const { stop } = this.#limits;
-    const runs = new GroupRuns(this.#connection, parts, this.#ledger.tables, this.#limits.ahead);
+    const runs = new GroupRuns(this.#ledger, this.#connection, parts, this.#limits.ahead);
     const isOver = () => stop.aborted || runs.broken !== undefined || this.#connection.broken;
     for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
       await this.#run(runs, run);

@@ -1,4 +1,4 @@
-import { signedDigest, type EnvelopedEvent } from "@millrace/core";
+import { findValues, signedDigest, type EnvelopedEvent } from "@millrace/core";
 import type pg from "pg";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
@@ -98,6 +98,17 @@ export function packRules(ledger: LedgerContext, events: readonly EnvelopedEvent
     repeatable: events.map((event) => isRepeatable(ledger, event)),
     attemptFields: JSON.stringify(Object.fromEntries(fields)),
   };
+}
+
+/** The values of an event as Postgres writes an array; null without any, as in most sources. */
+export function packFind(
+  { find }: Pick<LedgerContext, "find">,
+  { source, body }: EnvelopedEvent,
+): string | null {
+  const paths = find.get(source);
+  const values = paths?.length ? findValues(paths, body) : [];
+  if (values.length === 0) return null;
+  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }
 
 /** An equal body of today: neither event loses it earlier than the other. */

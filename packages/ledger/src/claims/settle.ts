@@ -18,7 +18,7 @@ import {
 import { emitStatements, type Emitted } from "./emit.ts";
 import { IS_PENDING, packEvents } from "./event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { CAME_BEFORE, isRepeatable, keptDigest, lockMessages } from "./same-message.ts";
+import { CAME_BEFORE, isRepeatable, keptDigest, lockMessages, packFind } from "./same-message.ts";
 import type { Guard } from "./guard.ts";
 import { statement } from "../connection/statement.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
@@ -69,7 +69,7 @@ export async function commit(
   const timer = setTimeout(() => connection.destroy(), ledger.short.deadlineMs);
   try {
     const unwritten = emitted.flatMap((each) => each.unwritten);
-    const emitting = unwritten.length === 0 ? [] : emitStatements(unwritten, transactionId);
+    const emitting = unwritten.length === 0 ? [] : emitStatements(ledger, unwritten, transactionId);
     const answering = end(connection, "COMMIT", [...emitting, ...statements]);
     failpoint("worker.commit_sent");
     if (isGroup) failpoint("worker.group_commit_sent");
@@ -112,7 +112,7 @@ export interface FinishedRun {
 }
 
 const ROW_COLUMNS = `source, event_id, generation, type, body_hash, unsigned, digest, received_at, recorded_at,
-    pending_since, body_id, body_day, refused, attempts, started_at, enqueued_at, status, outcome, processed_at`;
+    pending_since, body_id, body_day, find, refused, attempts, started_at, enqueued_at, status, outcome, processed_at`;
 
 const REFUSE_COMPLETION =
   "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
@@ -129,16 +129,16 @@ fresh AS MATERIALIZED (
   SELECT i.*, coalesce(digest, body_hash) AS message, nextval('millrace.body_id') AS body_id
   FROM unnest(
     :eventIds::text[], :types::text[], :bodyHashes::text[], :unsigned::bool[], :receivedAtMs::float8[], :headers::text[], :bodyFrom::int[], :bodyLength::int[],
-    :outcomes::text[], :ranMs::float8[], :repeatable::bool[], :digests::text[]
+    :finds::text[], :outcomes::text[], :ranMs::float8[], :repeatable::bool[], :digests::text[]
   ) AS i (
     event_id, type, body_hash, unsigned, received_at_ms, headers, body_from, body_length,
-    outcome, ran_ms, repeatable, digest
+    find, outcome, ran_ms, repeatable, digest
   )
 ),
 inserted AS (
   INSERT INTO millrace.events (${ROW_COLUMNS})
   SELECT :source, event_id, 0, type, body_hash, unsigned, digest, to_timestamp(received_at_ms / 1000), at,
-    at, body_id, (at AT TIME ZONE 'UTC')::date, CASE WHEN repeatable THEN false END, 1,
+    at, body_id, (at AT TIME ZONE 'UTC')::date, find::text[], CASE WHEN repeatable THEN false END, 1,
     at - make_interval(secs => ran_ms / 1000), at, 'completed', outcome, at
   FROM fresh CROSS JOIN clock
   ORDER BY event_id
@@ -191,7 +191,7 @@ WITH inserted AS (
   INSERT INTO millrace.events (${ROW_COLUMNS})
   SELECT :source, :eventId, 0, :type, :bodyHash, :unsigned, :digest,
     to_timestamp(:receivedAtMs::float8 / 1000), at, at, nextval('millrace.body_id'),
-    (at AT TIME ZONE 'UTC')::date, ${isUnsigned ? "false" : "NULL"}, 1,
+    (at AT TIME ZONE 'UTC')::date, :find::text[], ${isUnsigned ? "false" : "NULL"}, 1,
     at - make_interval(secs => :ranMs::float8 / 1000), at,
     'completed', :outcome, at
   FROM clock_timestamp() AS at
@@ -264,7 +264,7 @@ function completeStatements(
       source: only?.event.source,
       transactionId,
       isGroup: runs.length > 1,
-      ...packEvents(events),
+      ...packEvents(ledger, events),
       repeatable: events.map((event) => isRepeatable(ledger, event)),
       outcomes: fresh.map(({ outcome }) => outcome),
       ranMs: fresh.map(({ ranMs }) => ranMs),
@@ -294,6 +294,7 @@ function completeOneStatements(
     receivedAtMs: event.acceptedAtMs,
     headers: JSON.stringify(event.headers),
     body: event.body,
+    find: packFind(ledger, event),
     outcome,
     ranMs,
     transactionId,

@@ -1,4 +1,4 @@
-import type { ComparisonRules } from "@millrace/core";
+import type { SourceRules } from "@millrace/core";
 import {
   createTableRelationsHelpers,
   extractTablesRelationalConfig,
@@ -9,7 +9,7 @@ import type pg from "pg";
 import type { ConnectionReset } from "./connection.ts";
 import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
 
-export interface LedgerOptions extends Partial<ComparisonRules> {
+export interface LedgerOptions extends Partial<SourceRules> {
   /** Milliseconds that the ledger's own statements may take. */
   readonly statementTimeoutMs?: number;
   readonly lockTimeoutMs?: number;
@@ -23,7 +23,7 @@ export interface LedgerOptions extends Partial<ComparisonRules> {
 
 export type UserTables = RelationalSchemaConfig<TablesRelationalConfig>;
 
-export interface LedgerContext extends ComparisonRules {
+export interface LedgerContext extends SourceRules {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
   readonly short: TransactionOptions;
@@ -53,6 +53,7 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
     idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
     bodyDedup: options.bodyDedup ?? (() => true),
     attemptFields: options.attemptFields ?? (() => []),
+    find: options.find ?? new Map(),
     tables: options.schema && readTables(options.schema),
     onReset: options.onReset,
   };

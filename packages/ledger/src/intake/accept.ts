@@ -162,7 +162,7 @@ async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const query = ACCEPT({ ...packEvents(events), ...packRules(ledger, events) });
+  const query = ACCEPT({ ...packEvents(ledger, events), ...packRules(ledger, events) });
   const { rows } = await withPartitions(ledger.pool, () =>
     runStatement<AcceptRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
   );
@@ -215,7 +215,7 @@ export async function noteConflicts(
     const { rows } = await withPartitions(ledger.pool, () =>
       runStatement<NotedRow>(
         ledger.pool,
-        NOTE_CONFLICTS({ ...packEvents(chunk), ...packRules(ledger, chunk) }),
+        NOTE_CONFLICTS({ ...packEvents(ledger, chunk), ...packRules(ledger, chunk) }),
         ledger.prepared,
         lockMessages(ledger, chunk),
       ),

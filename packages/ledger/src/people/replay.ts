@@ -70,9 +70,9 @@ WITH latest AS MATERIALIZED (
     SELECT l.source, l.event_id, l.generation, l.status, l.unsigned, l.received_at, l.digest,
       l.parent_source, l.parent_event_id, l.parent_generation, content.*
     FROM millrace.events l LEFT JOIN LATERAL (
-      SELECT l.type, l.body_hash, l.body_day, l.body_id, l.own_headers WHERE $4::text IS NULL
+      SELECT l.type, l.body_hash, l.body_day, l.body_id, l.own_headers, l.find WHERE $4::text IS NULL
       UNION ALL
-      SELECT c.type, c.body_hash, c.body_day, c.body_id, NULL::jsonb FROM millrace.conflicts c
+      SELECT c.type, c.body_hash, c.body_day, c.body_id, NULL::jsonb, NULL::text[] FROM millrace.conflicts c
       WHERE c.source = l.source AND c.event_id = l.event_id AND c.body_hash = $4
     ) content ON true
     WHERE l.source = w.source AND l.event_id = w.event_id
@@ -81,10 +81,10 @@ WITH latest AS MATERIALIZED (
 ),
 fresh AS (
   INSERT INTO millrace.events (
-    source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers,
+    source, event_id, generation, type, body_hash, unsigned, received_at, body_id, own_headers, find,
     parent_source, parent_event_id, parent_generation
   )
-  SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id, own_headers,
+  SELECT source, event_id, generation + 1, type, body_hash, unsigned, received_at, body_id, own_headers, find,
     parent_source, parent_event_id, parent_generation
   FROM latest
   WHERE status <> 'pending' AND body_kept

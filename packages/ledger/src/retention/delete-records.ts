@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
+import { OF_DAY, type BodyPartition } from "./body-partitions.ts";
 import { BATCH, COUNT } from "./retention-times.ts";
 
 /** A failure that comes back in this moment begins its group again. */
@@ -22,6 +23,38 @@ export async function deleteErrors(pool: pg.Pool, keysDays: number): Promise<num
   const query = { text: DELETE_ERRORS, values: [keysDays] };
   const { rowCount } = await runStatement(pool, query, COUNT);
   return rowCount ?? 0;
+}
+
+/** Events of the day $1 from $2 on, whose bodies are dropped; an UPDATE for each, so in batches. */
+const FORGET_FINDS = (which: keyof typeof OF_DAY) => `
+WITH old AS MATERIALIZED (
+  SELECT source, event_id, generation, recorded_at FROM millrace.events
+  WHERE ${OF_DAY[which]} AND recorded_at >= $2::timestamptz AND find IS NOT NULL
+  ORDER BY recorded_at LIMIT 1000
+),
+forgotten AS (
+  UPDATE millrace.events e SET find = NULL FROM old o
+  WHERE e.source = o.source AND e.event_id = o.event_id AND e.generation = o.generation
+)
+SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' AS reached FROM old`;
+
+type Reached = { readonly reached: string | null };
+
+/** Deletes the values by which a day's events are found: they are parts of its bodies. */
+export async function forgetFinds(
+  pool: pg.Pool,
+  { day }: BodyPartition,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const which of Object.keys(OF_DAY) as (keyof typeof OF_DAY)[]) {
+    let from: string | null = "-infinity";
+    while (from !== null) {
+      signal.throwIfAborted();
+      const values: unknown[] = [day, from];
+      const query = { text: FORGET_FINDS(which), values };
+      from = (await runStatement<Reached>(pool, query, BATCH)).rows[0]?.reached ?? null;
+    }
+  }
 }
 
 const EXPIRED_RUNS = `

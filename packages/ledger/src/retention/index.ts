@@ -3,7 +3,7 @@ import { bind, type Methods } from "../connection/bind.ts";
 import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
 import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
-import { deleteErrors, deleteRuns } from "./delete-records.ts";
+import { deleteErrors, deleteRuns, forgetFinds } from "./delete-records.ts";
 import { deleteKeys } from "./delete-keys.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
 import { countEventsOf, moveBodies } from "./move-bodies.ts";
@@ -16,6 +16,7 @@ const steps = {
   deleteKeys,
   deleteErrors,
   deleteRuns,
+  forgetFinds,
 };
 
 /** The steps that delete what need not be kept any longer. No step on its own loses anything. */

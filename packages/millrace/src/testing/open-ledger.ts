@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { comparisonRules, type Config } from "@millrace/core";
+import { sourceRules, type Config } from "@millrace/core";
 import { createLedger, createPool, migrate, USER_SCOPE, type Ledger } from "@millrace/ledger";
 import { createScratchDatabase } from "./scratch-database.ts";
 import { createTestLedger, type TestLedger } from "./test-ledger.ts";
@@ -50,7 +50,7 @@ export async function openLedger(
     throw error;
   }
   const { retention, schema, worker, sources } = config;
-  const rules = comparisonRules(sources);
+  const rules = sourceRules(sources);
   const options = { ...worker, ...rules, keysDays: retention.keysDays, schema };
   const ledger = createLedger({ pool }, options);
   return { ledger, tests: createTestLedger(pool), pool, url: database.url, close };

@@ -78,6 +78,7 @@ async function retirePartition(
   if ((await ledger.detach(partition, signal)) === "busy") return "busy";
   // No event can come to need a body of a past day; if one did, it is moved here.
   if (!(await moveBodies(deps, partition, signal))) return "busy";
+  await ledger.forgetFinds(partition, signal);
   if ((await ledger.drop(partition, signal)) === "busy") return "busy";
   notify({ kind: "dropped", day, bytes });
   return "dropped";

@@ -1,4 +1,4 @@
-import { readForm, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
+import { readForm, valueAt, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
 import { isUtf8 } from "node:buffer";
 import { type DeliveryReader, type Found, locate } from "./locations.ts";
 
@@ -31,7 +31,7 @@ function createReader(delivery: Delivery): DeliveryReader {
     json(path) {
       const body = json();
       if (body === undefined) return "not_json";
-      const value = follow(body.value, path);
+      const value = valueAt(body.value, path);
       const found = isLarge(value) ? literalAt(delivery.body, path) : textOf(value);
       return isAmbiguous(found, delivery.body) ? "malformed" : found;
     },
@@ -39,7 +39,7 @@ function createReader(delivery: Delivery): DeliveryReader {
       json() === undefined ? "not_json" : (jsonBytesAt(delivery.body, path) ?? "missing"),
     jsonNames(path) {
       const body = json();
-      const value = body === undefined ? undefined : follow(body.value, path);
+      const value = body === undefined ? undefined : valueAt(body.value, path);
       return typeof value === "object" && value !== null ? Object.keys(value) : [];
     },
     form: (name) => textOf(readForm(delivery.body)?.find(([field]) => field === name)?.[1]),
@@ -64,16 +64,6 @@ function parse(body: Uint8Array): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
-}
-
-// Own properties only: "constructor" and "__proto__" of a plain object are nobody's id.
-function follow(value: unknown, path: readonly string[]): unknown {
-  let at = value;
-  for (const name of path) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
-    at = Reflect.get(at, name);
-  }
-  return at;
 }
 
 function textOf(value: unknown): Found {

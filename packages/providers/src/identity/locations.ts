@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Delivery } from "@millrace/core";
+import { parsePosition, type Delivery, type Position } from "@millrace/core";
 
 export type Found = { readonly text: string } | "missing" | "malformed" | "not_json";
 
@@ -33,32 +33,15 @@ export interface Locator {
  */
 export type Location = string | Locator | readonly (string | Locator)[];
 
-export interface Place {
-  readonly kind: "header" | "json" | "form" | "query";
-  readonly name: string;
-}
-
-const PLACE =
-  /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]*{}][^\s.[\]*{}]*(?:\.[^\s.[\]*{}]+)*)|(form|query):([^\s{}]+))$/;
-
-/** Reads a place as a config writes it; undefined for any other text. */
-export function parsePlace(text: string): Place | undefined {
-  const [, header, json, kind, name] = PLACE.exec(text) ?? [];
-  if (header !== undefined) return { kind: "header", name: header.toLowerCase() };
-  if (json !== undefined) return { kind: "json", name: json };
-  if (name === undefined) return undefined;
-  return { kind: kind === "form" ? "form" : "query", name };
-}
-
 const PLACES = /\{([^{}]+)\}/;
 
-/** The places that a text names, and what stands before, between and behind them. */
+/** The positions that a text names, and what stands before, between and behind them. */
 export function parseTemplate(
   text: string,
-): { readonly places: readonly Place[]; readonly texts: readonly string[] } | undefined {
+): { readonly places: readonly Position[]; readonly texts: readonly string[] } | undefined {
   const isTemplate = text.includes("{");
   const pieces = isTemplate ? text.split(PLACES) : ["", text, ""];
-  const places = pieces.filter((_, index) => index % 2 === 1).map(parsePlace);
+  const places = pieces.filter((_, index) => index % 2 === 1).map(parsePosition);
   const texts = pieces.filter((_, index) => index % 2 === 0);
   // One text between all of them, so that no part can take from the next.
   const [between = "-", ...others] = texts.slice(1, -1);
@@ -67,14 +50,14 @@ export function parseTemplate(
   return texts.some((piece) => /[{}]/.test(piece)) ? undefined : { places, texts };
 }
 
-/** The text that a sample is written by: the location's first that names a place. */
+/** The text that a sample is written by: the location's first that names a position. */
 export function writableText(location: Location | undefined): string | undefined {
   const texts = [location ?? []].flat().map((one) => (typeof one === "string" ? one : one.place));
   return texts.find((text) => text !== undefined);
 }
 
-/** The places of a location that a sample is written to. */
-export function placesOf(location: Location | undefined): readonly Place[] {
+/** The positions of a location that a sample is written to. */
+export function placesOf(location: Location | undefined): readonly Position[] {
   return parseTemplate(writableText(location) ?? "{")?.places ?? [];
 }
 
@@ -120,7 +103,7 @@ export function joined(separator: string, ...locators: readonly Locator[]): Loca
   };
 }
 
-function locatePlace({ kind, name }: Place): Locator {
+function locatePlace({ kind, name }: Position): Locator {
   if (kind === "header") return (reader) => reader.header(name);
   if (kind === "form") return (reader) => reader.form(name);
   if (kind === "query") return (reader) => reader.query(name);
@@ -153,7 +136,7 @@ export function digest(...texts: readonly string[]): Locator {
 }
 
 function readBytes(text: string): (reader: DeliveryReader) => Uint8Array | Exclude<Found, object> {
-  const place = parsePlace(text);
+  const place = parsePosition(text);
   const path = place?.kind === "json" ? place.name.split(".") : [];
   if (path.length > 0 || text === "json:") return (reader) => reader.jsonBytes(path);
   const find = locate(text);

@@ -1,12 +1,6 @@
-import type { Provider, SampleRequest } from "@millrace/core";
+import type { Position, Provider, SampleRequest } from "@millrace/core";
 import { textToHeader } from "../identity/delivery-reader.ts";
-import {
-  parseTemplate,
-  placesOf,
-  writableText,
-  type Location,
-  type Place,
-} from "../identity/locations.ts";
+import { parseTemplate, placesOf, writableText, type Location } from "../identity/locations.ts";
 import type { IdentityParts } from "../identity/identify.ts";
 import { defineSamples, type Samples } from "./define-samples.ts";
 
@@ -64,7 +58,7 @@ export function locatedHeaders(
 function textsAt(
   location: Location | undefined,
   text: string,
-): readonly (readonly [Place, string])[] {
+): readonly (readonly [Position, string])[] {
   const { places = [], texts = [] } = parseTemplate(writableText(location) ?? "{") ?? {};
   let rest = text;
   return places.map((place, index) => {
@@ -84,7 +78,7 @@ function listAt(location: string, item: Fields): Fields | Fields[] {
   return body;
 }
 
-function put(fields: Fields, { kind, name: path }: Place, value: unknown): void {
+function put(fields: Fields, { kind, name: path }: Position, value: unknown): void {
   if (kind === "header" || kind === "query") return;
   const names = kind === "form" ? [path] : path.split(".");
   const last = names.pop() ?? path;
