@@ -175,13 +175,13 @@ describe("what the page lists of a long ledger", () => {
       long,
       `INSERT INTO millrace.events (
        recorded_at, received_at, started_at, processed_at, body_id, generation, attempts, unsigned,
-       source, event_id, type, status, outcome, body_hash, last_error, last_error_code)
+       source, event_id, type, status, outcome, body_hash, find, last_error, last_error_code)
      SELECT at, at, at, CASE WHEN n % 1000 <> 8 THEN at END, n, 0, 1, false,
        CASE WHEN n % 10 < 7 THEN 'bank' ELSE 'shop' END, 'evt_' || md5(n::text),
        'order.' || n % 5,
        CASE n % 1000 WHEN 7 THEN 'failed' WHEN 8 THEN 'pending' ELSE 'completed' END,
        CASE WHEN n % 1000 NOT IN (7, 8) THEN 'handled' END, md5(n::text),
-       CASE WHEN n % 1000 = 7 THEN 'Error' END, CASE WHEN n % 1000 = 7 THEN 'handler_failed' END
+       ARRAY['order: ' || n], CASE WHEN n % 1000 = 7 THEN 'Error' END, CASE WHEN n % 1000 = 7 THEN 'handler_failed' END
      FROM (SELECT n, now() - n * interval '1 minute' AS at FROM generate_series(1, $1::int) n) s`,
       [[ROWS]],
     );
@@ -217,6 +217,7 @@ describe("what the page lists of a long ledger", () => {
     ["ids that begin so", { q: "evt_12" }, "events_pkey"],
     ["a source's ids that begin so", { q: "evt_12", source: "bank" }, "events_pkey"],
     ["a tenant's", { tenant: "acme", source: "bank" }, "events_pkey"],
+    ["a value", { values: ["order: 40077"] }, "events_find"],
     ["what came since", { since: new Date(Date.now() - 3_600_000) }, "events_recorded_at"],
     ["what came before", { until: new Date(Date.now() - 86_400_000) }, "events_recorded_at"],
   ] as const)("a page of %s is read by an index", async (_what, filter, index) => {
@@ -236,10 +237,10 @@ describe("what the page lists of a long ledger", () => {
   test("a page of a filter without an index reads so many events, and the next one goes on", async () => {
     const none = { type: "order.none", limit: 50 };
     const searched = await long.ledger.reads.findEvents(none);
-    expect(searched).toEqual({ events: [], next: expect.any(String) as string });
+    expect(searched).toMatchObject({ events: [], next: expect.any(String) as string });
     const cursor = searched.next ?? "";
     const rest = await long.ledger.reads.findEvents({ ...none, cursor });
-    expect(rest).toEqual({ events: [], next: null });
+    expect(rest).toMatchObject({ events: [], next: null });
   });
 
   test("one event is read by its key", async () => {

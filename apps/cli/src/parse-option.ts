@@ -1,8 +1,6 @@
-import { REASON_LENGTH_MAX } from "@millrace/api-contract";
+import { readDuration, readMoment, REASON_LENGTH_MAX } from "@millrace/api-contract";
 import { OUTCOMES, TENANT, type Outcome } from "@millrace/core";
 import { InvalidArgumentError, Option } from "commander";
-
-const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 export function wholeNumber(bounds: { min: number; max: number }): (text: string) => number {
   return (text) => {
@@ -32,23 +30,16 @@ export function share(text: string): number {
 export const WAIT_MS = 60_000;
 
 export function duration(text: string): number {
-  const read = DURATION.exec(text);
-  if (read === null) throw new InvalidArgumentError("It must be a length of time (30s, 5m).");
-  return Number(read[1]) * UNITS_MS[read[2] as keyof typeof UNITS_MS];
+  const ms = readDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError("It must be a length of time (30s, 5m).");
+  return ms;
 }
-
-const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/;
 
 /** Reads a moment: ISO 8601, or how long ago (`90s`, `15m`, `1h`, `7d`). */
 export function moment(text: string): Date {
-  if (DURATION.test(text)) return new Date(Date.now() - duration(text));
-  const date = new Date(text);
-  if (Number.isNaN(date.getTime())) {
-    throw new InvalidArgumentError(
-      "It must be a time (2026-11-21T10:00Z) or an age (15m, 1h, 7d).",
-    );
-  }
-  return date;
+  const date = readMoment(text);
+  if (date !== undefined) return date;
+  throw new InvalidArgumentError("It must be a time (2026-11-21T10:00Z) or an age (15m, 1h, 7d).");
 }
 
 export function choice(flags: string, description: string, words: readonly string[]): Option {
@@ -76,6 +67,7 @@ export interface EventFilterOptions {
   readonly error?: string;
   readonly q?: string;
   readonly run?: string;
+  readonly find?: string;
   readonly since?: Date;
   readonly until?: Date;
 }
@@ -90,6 +82,7 @@ export const EVENT_FILTER = {
   ),
   q: new Option("--q <text>", "events whose id is or begins with this"),
   run: new Option("--run <id>", "events that this bulk run retried or replayed"),
+  find: new Option("--find <search>", "events that match a search: source:stripe customer:cus_1"),
   since: new Option(
     "--since <time>",
     "recorded since this time (2026-11-21T10:00Z, or 15m, 1h, 7d ago)",

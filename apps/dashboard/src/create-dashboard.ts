@@ -49,7 +49,7 @@ export interface DashboardOptions {
   /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
   readonly compare?: CompareOptions;
-  /** The config's, for their limits of failed events. */
+  /** The config's, for their limits of failed events and the names of their values. */
   readonly sources?: Config["sources"];
   /** Sources of which nothing signed covers the body. Default: none. */
   readonly authenticatedOnly?: readonly string[];

@@ -2,6 +2,8 @@ import { z } from "zod";
 import { count, errorCode, instant, text, type Wire } from "./values.ts";
 
 export const ERROR_STATES = ["open", "resolved", "ignored"] as const;
+/** By attempts, or by when it was seen first or last: the greatest and newest first. */
+export const ERROR_ORDERS = ["count", "first", "last"] as const;
 export type ErrorState = (typeof ERROR_STATES)[number];
 
 export const errorGroup = z.strictObject({
@@ -37,7 +39,7 @@ export const errorDetail = errorGroup.extend({
 export type ErrorDetail = Wire<typeof errorDetail>;
 
 export const errorGroupPage = z.strictObject({
-  errors: z.array(errorGroup).describe("Last seen first."),
+  errors: z.array(errorGroup).describe("Last seen first, or by `sort`."),
   total: count("How many there are of the filter."),
 });
 export type ErrorGroupPage = Wire<typeof errorGroupPage>;

@@ -53,6 +53,9 @@ export const eventPage = z.strictObject({
   next: text(
     "The cursor of the next page; null on the last one. A page that searches by source, type, or outcome looks at 50,000 events at most, and can have none and a next page.",
   ).nullable(),
+  searched_to: instant(
+    "Of a search in bodies that goes on with `next`: the record of the last event that it read.",
+  ).nullable(),
   queued: queuedPage
     .nullable()
     .describe(
@@ -191,6 +194,7 @@ const step = z.strictObject({
 export type EventStep = Wire<typeof step>;
 
 const body = {
+  find: z.array(text()).describe("Values of the body by which it is found: `customer: cus_1`."),
   payload: z
     .unknown()
     .describe(

@@ -150,7 +150,7 @@ export const OPERATIONS = {
     errors: ["count_mismatch"],
   },
   "get /errors": {
-    summary: "Groups of equal errors, last seen first.",
+    summary: "Groups of equal errors, last seen first, or by `sort`.",
     who: "viewer",
     query: requests.errorQuery,
     answer: ["ErrorGroupPage", errorGroupPage],

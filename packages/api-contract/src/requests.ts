@@ -1,7 +1,7 @@
 import { EVENT_STATUSES, isStorable, MillraceError, OUTCOMES, TENANT } from "@millrace/core";
 import { z } from "zod";
 import { COUNT_MAX } from "./bulk-runs.ts";
-import { ERROR_STATES } from "./error-groups.ts";
+import { ERROR_ORDERS, ERROR_STATES } from "./error-groups.ts";
 
 const name = (bytesMax: number) =>
   z
@@ -35,7 +35,12 @@ const eventFilter = z.strictObject({
     .optional(),
   since: time.optional(),
   until: time.optional(),
+  /** A search: `source:stripe customer:cus_1 evt_12`. */
+  find: name(1_024).optional(),
 });
+
+/** Keys of a search that are filters. */
+export const searchFilter = eventFilter.omit({ q: true, find: true });
 
 /** A number of a query, which has as many digits as `max` at most. */
 const within = (min: number, max: number) =>
@@ -80,6 +85,7 @@ export const errorQuery = z.strictObject({
   state: z.enum(ERROR_STATES).optional(),
   ...eventFilter.pick({ source: true, type: true }).shape,
   q: name(256).optional(),
+  sort: z.enum(ERROR_ORDERS).default("last"),
   limit: page.limit,
   offset: within(0, 999_999).default(0),
 });

@@ -10,7 +10,7 @@ export interface FindPath {
 
 /** Keys of a search, in addition to the labels of values. */
 export const SEARCH_KEYS: readonly string[] =
-  "source type status outcome error since until body".split(" ");
+  "source tenant type status outcome error run since until body".split(" ");
 
 const LABEL = /^[A-Za-z_][\w-]{0,39}$/;
 const VALUE_BYTES_MAX = 64;

@@ -44,9 +44,9 @@ import { activity } from "./reads/activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
 import { findFailedShares } from "./reads/failed-shares.ts";
 import { findEvent, findConflicts, findStatus, readBody } from "./reads/find-event.ts";
-import { countEvents, findEvents } from "./reads/find-events.ts";
 import { findIncidents, findSilent } from "./reads/find-incidents.ts";
 import { findOpen } from "./reads/find-open.ts";
+import { countFound, searchEvents } from "./reads/search.ts";
 import { adoptLedger, keepIdentity, readIdentity, serverEpoch } from "./repair/identity.ts";
 import { findLeader } from "./repair/leader.ts";
 import {
@@ -108,8 +108,8 @@ const PARTS = {
     readBody,
     findDeliveries,
     findStatus,
-    findEvents,
-    countEvents,
+    findEvents: searchEvents,
+    countEvents: countFound,
     countUndone,
     countCompleted,
     countConflicts,

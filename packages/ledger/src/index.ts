@@ -27,6 +27,7 @@ export type { GroupUnit } from "./claims/group-runs.ts";
 export type { AttemptEnd } from "./claims/settle.ts";
 export { BODY_BYTES_SHOWN, type BodyPart, type EventRecord } from "./reads/find-event.ts";
 export type { EventFilter } from "./reads/find-events.ts";
+export type { EventSearch } from "./reads/search.ts";
 export type { AbandonAnswer } from "./claims/abandon-event.ts";
 export { createLeader, findLeader, type Leader } from "./repair/leader.ts";
 export { migrate } from "./schema/migrate.ts";

@@ -141,7 +141,8 @@ function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: Bul
       `Cannot ${act} all events without confirmation: give a filter, or \`all\``,
     );
   }
-  if (!areStorable([filter.source, filter.type, filter.error, filter.q])) {
+  const { values = [] } = filter;
+  if (!areStorable([filter.source, filter.type, filter.error, filter.q, ...values])) {
     throw new MillraceError(
       "invalid_request",
       `Cannot ${act} events: the filter contains a NUL, or half of a surrogate pair`,

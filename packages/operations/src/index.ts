@@ -34,5 +34,6 @@ export {
   type Failing,
   type SenderFinding,
 } from "./sender-findings.ts";
+export { readFilter, requireBulk } from "./read-filter.ts";
 export * from "./show-event.ts";
 export { stats } from "./stats.ts";

@@ -1,6 +1,6 @@
 import type { QueuedPage, QueuedRow } from "@millrace/api-contract";
 import { keyOf, tenantEventId } from "@millrace/core";
-import type { EventFilter, Ledger } from "@millrace/ledger";
+import type { EventSearch, Ledger } from "@millrace/ledger";
 import type { FoundJob, Queues } from "@millrace/queue";
 
 interface Deps {
@@ -14,11 +14,9 @@ const READ_MAX = 200;
 /** Newest first; `q` is a whole id. Null while no queue answers. @throws `database_unavailable` */
 export async function listQueued(
   { ledger, queues }: Deps,
-  filter: EventFilter,
+  filter: EventSearch,
 ): Promise<QueuedPage | null> {
-  const { status, outcome, error, run, until, cursor } = filter;
-  const ofLedger = [status, outcome, error, run, until, cursor];
-  if (ofLedger.some((value) => value !== undefined)) return { count: 0, events: [] };
+  if (!canMatch(filter)) return NONE;
   const sources = [...queues.queues.keys()].filter((name) => name === (filter.source ?? name));
   const readAll = () => Promise.all(sources.map((source) => readSource(queues, source, filter)));
   const pages = await queues.ping().then(readAll, () => []);
@@ -38,11 +36,20 @@ export async function listQueued(
   };
 }
 
+const NONE: QueuedPage = { count: 0, events: [] };
+
+function canMatch({ words = [], ...filter }: EventSearch): boolean {
+  const { status, outcome, error, errors, values, body, run, until, cursor } = filter;
+  const recorded = [status, outcome, error, errors, values, body, run, until, cursor];
+  const isOne = words.length < 2 && filter.type?.endsWith("*") !== true;
+  return isOne && recorded.every((value) => value === undefined);
+}
+
 /** One queue that fails does not hide the others. */
 async function readSource(
   queues: Deps["queues"],
   source: string,
-  { tenant, type, q: eventId }: EventFilter,
+  { tenant, type, words, q: eventId = words?.[0] }: EventSearch,
 ) {
   try {
     const limit = eventId === undefined ? READ_MAX : 0;

@@ -105,12 +105,3 @@ function requirePart(found: BodyPart | undefined): Uint8Array {
     "Cannot read the event's body: it is no longer kept, or no worker has recorded the event yet",
   );
 }
-
-/** Completes an `error` of which you can type the beginning. @throws `error_not_found` */
-export async function withWholeError<Filter extends { readonly error?: string | undefined }>(
-  { errors }: Pick<Ledger, "errors">,
-  filter: Filter,
-): Promise<Filter> {
-  const { error } = filter;
-  return error === undefined ? filter : { ...filter, error: await errors.findFingerprint(error) };
-}

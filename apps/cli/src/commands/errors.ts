@@ -1,4 +1,9 @@
-import { ERROR_STATES, type ErrorState, type ErrorGroup } from "@millrace/api-contract";
+import {
+  ERROR_ORDERS,
+  ERROR_STATES,
+  type ErrorState,
+  type ErrorGroup,
+} from "@millrace/api-contract";
 import { setErrorState } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
@@ -12,6 +17,7 @@ interface Options {
   readonly source?: string;
   readonly type?: string;
   readonly q?: string;
+  readonly sort?: (typeof ERROR_ORDERS)[number];
   readonly limit: number;
   readonly resolve?: true;
   readonly ignore?: true;
@@ -42,6 +48,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--source <source>", "errors seen in this source")
     .option("--type <type>", "errors seen with this event type")
     .option("--q <text>", "errors whose text contains this")
+    .addOption(choice("--sort <by>", "by attempts, or when seen (default: last)", ERROR_ORDERS))
     .option("--limit <n>", "maximum number of errors", wholeNumber({ min: 1, max: 10_000 }), 50)
     .option("--resolve", "set the error to resolved")
     .option("--ignore", "set the error to ignored")
@@ -51,14 +58,14 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--json", "print JSON lines instead of text")
     .addHelpText("after", HELP);
   command.action(async (fingerprint: string | undefined, options: Options) => {
-    const { resolve, ignore, reopen, note, reason, state, source, type, q } = options;
+    const { resolve, ignore, reopen, note, reason, state, source, type, q, sort } = options;
     const asked = [resolve && "resolved", ignore && "ignored", reopen && "open"] as const;
     const [set, other] = asked.filter((one) => one !== undefined);
     if (other !== undefined) command.error("error: give one of --resolve, --ignore, --reopen");
     if (fingerprint === undefined && set !== undefined) {
       command.error("error: which error? Give its fingerprint, as `millrace errors` prints it");
     }
-    const filter = { source, type, q, state };
+    const filter = { source, type, q, state, sort };
     if (fingerprint !== undefined && Object.values(filter).some((one) => one !== undefined)) {
       command.error("error: one error takes no filter: remove its fingerprint, or the options");
     }
@@ -73,12 +80,12 @@ async function runErrors(
   context: CliContext,
   fingerprint: string | undefined,
   set: ErrorState | undefined,
-  { note, reason, json, limit, source, type, q, state = "open" }: Options,
+  { note, reason, json, limit, source, type, q, sort = "last", state = "open" }: Options,
 ): Promise<void> {
   const print = (text: string) => context.stdout.write(`${text}\n`);
   await withLedger(context, async (ledger) => {
     if (fingerprint === undefined) {
-      const { errors, total } = await ledger.errors.find({ source, type, q, state, limit });
+      const { errors, total } = await ledger.errors.find({ source, type, q, sort, state, limit });
       if (json === true) for (const error of errors) print(JSON.stringify(error));
       else print(listText(errors, total, context.stdout));
       return;

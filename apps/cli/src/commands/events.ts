@@ -7,8 +7,8 @@ import {
   type EventLookup,
   stringifyJson,
 } from "@millrace/core";
-import type { EventFilter, EventRecord, Ledger } from "@millrace/ledger";
-import { listQueued, showEvent, withWholeError, type ShowDeps } from "@millrace/operations";
+import type { EventSearch, EventRecord, Ledger } from "@millrace/ledger";
+import { listQueued, readFilter, showEvent, type ShowDeps } from "@millrace/operations";
 import { loadConfig, reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
@@ -46,6 +46,7 @@ Examples:
   $ millrace events
   $ millrace events --status failed --since 1h
   $ millrace events --q evt_12 --json
+  $ millrace events --find 'customer:cus_1 type:invoice.* body:"refund"'
   $ millrace events --follow --status failed
   $ millrace events hookmesh evt_123            shows one event with its payload and attempts
   $ millrace events hookmesh evt_123 --body > event.json`;
@@ -64,6 +65,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .addOption(EVENT_FILTER.error)
     .addOption(EVENT_FILTER.q)
     .addOption(EVENT_FILTER.run)
+    .addOption(EVENT_FILTER.find)
     .addOption(EVENT_FILTER.since)
     .addOption(EVENT_FILTER.until)
     .option("--limit <n>", "maximum number of rows", wholeNumber({ min: 1, max: 1_000_000 }), 50)
@@ -101,7 +103,7 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-type Filter = Omit<EventFilter, "limit" | "cursor">;
+type Filter = Omit<EventSearch, "limit" | "cursor">;
 
 interface ListOptions {
   readonly limit: number;
@@ -117,7 +119,7 @@ async function followAll(
   const dispose = context.onStopSignal(() => stop.abort());
   try {
     await withLedger(context, async (ledger) => {
-      const filter = await withWholeError(ledger, asked);
+      const filter = await readSearch(context, ledger, asked);
       for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
         context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
       }
@@ -134,12 +136,16 @@ async function list(
 ): Promise<void> {
   const rows: EventRow[] = [];
   let queued: QueuedPage | null = null;
+  const onSearched = (to: string) => {
+    const until = new Date(Date.parse(to) + 1).toISOString();
+    context.stderr.write(`note: bodies were read back to ${to}; go on with --until ${until}\n`);
+  };
   await withLedger(context, async (ledger) => {
-    const whole = await withWholeError(ledger, filter);
+    const whole = await readSearch(context, ledger, filter);
     queued = await readQueued(context, ledger, { ...whole, limit });
     if (json)
       for (const row of queued?.events ?? []) context.stdout.write(`${JSON.stringify(row)}\n`);
-    for await (const event of listEvents(ledger, whole, limit)) {
+    for await (const event of listEvents(ledger, whole, limit, onSearched)) {
       if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
       else rows.push(event);
     }
@@ -160,7 +166,7 @@ async function list(
 async function readQueued(
   context: CliContext,
   ledger: Ledger,
-  filter: EventFilter,
+  filter: EventSearch,
 ): Promise<QueuedPage | null> {
   const settings = readSettings(context);
   const stores = await findStores(settings);
@@ -175,6 +181,11 @@ async function readQueued(
     );
     return null;
   }
+}
+
+async function readSearch(context: CliContext, ledger: Ledger, filter: Filter) {
+  const config = filter.find === undefined ? undefined : await findConfig(context);
+  return await readFilter(ledger, filter, config?.sources);
 }
 
 /** The project's config. Without one any source can be right. */

@@ -77,7 +77,14 @@ test.each<[Partial<EventRow>, string]>([
 /** An event as the ledger gives it, with so much of its body. */
 const record = (over: Partial<EventRecord>): EventRecord => ({
   event: ROW,
-  ...{ payload: null, body: undefined, bodyBytes: undefined, headers: {}, attempt_log: [] },
+  ...{
+    payload: null,
+    body: undefined,
+    bodyBytes: undefined,
+    headers: {},
+    find: [],
+    attempt_log: [],
+  },
   ...{ conflicts: [], generations: [], same_message: { total: 0, events: [] }, emitted_by: null },
   emitted: { total: 0, events: [] },
   deliveries: { total: 1, recent: [] },

@@ -80,7 +80,7 @@ export function formatLine(event: EventRow): string {
 }
 
 export function formatDetail(detail: EventRecord, now: Date, sourceNote = ""): string {
-  const { event, headers, conflicts, generations } = detail;
+  const { event, headers, find, conflicts, generations } = detail;
   const { deliveries, same_message: sameMessage, emitted_by: emittedBy, emitted } = detail;
   const noted = { ...event, source: event.source + sourceNote };
   const fields = Object.entries(noted).filter(([, value]) => value !== null);
@@ -98,6 +98,7 @@ export function formatDetail(detail: EventRecord, now: Date, sourceNote = ""): s
     emittedBy !== null &&
       `emitted by\n  ${emittedBy.source}  ${nameOf(emittedBy.event_id, emittedBy.generation)}`,
     emitted.total > 0 && eventsTable("emitted", emitted),
+    find.length > 0 && `find\n${find.map((value) => `  ${printable(value)}`).join("\n")}`,
     kept.length > 0 && `headers\n${kept.join("\n")}`,
     `payload\n${payloadText(detail)}`,
   ]

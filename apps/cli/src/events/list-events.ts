@@ -1,8 +1,8 @@
 import type { EventRow } from "@millrace/api-contract";
-import type { EventFilter, Ledger } from "@millrace/ledger";
+import type { EventSearch, Ledger } from "@millrace/ledger";
 import { wait } from "@millrace/core";
 
-type Filter = Omit<EventFilter, "limit" | "cursor">;
+type Filter = Omit<EventSearch, "limit" | "cursor">;
 
 /** The ledger's own maximum. */
 const PAGE = 500;
@@ -11,6 +11,7 @@ export async function* listEvents(
   ledger: Pick<Ledger, "reads">,
   filter: Filter,
   limit: number,
+  onSearched?: (to: string) => void,
 ): AsyncGenerator<EventRow> {
   let left = limit;
   let cursor: string | undefined;
@@ -19,6 +20,8 @@ export async function* listEvents(
     yield* page.events;
     left -= page.events.length;
     if (page.next === null) return;
+    // A search in bodies goes on when it is asked to.
+    if (page.searched_to !== null && left > 0) return onSearched?.(page.searched_to);
     cursor = page.next;
   }
 }

@@ -2,7 +2,8 @@ import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millra
 import { timeText, VERB_WORDS, REASON_WORDS } from "@millrace/api-contract/run-text";
 import {
   createOperator,
-  withWholeError,
+  readFilter,
+  requireBulk,
   type BulkCount,
   type BulkRunOptions,
   type Operator,
@@ -28,7 +29,7 @@ export async function runMany(
   { json, reason, wait, dryRun, ...asked }: ManyOptions,
 ): Promise<number> {
   return await withOperator(context, reason, async (operator, ledger) => {
-    const options = { ...asked, filter: await withWholeError(ledger, asked.filter) };
+    const options = { ...asked, filter: requireBulk(await readFilter(ledger, asked.filter)) };
     const counted = await operator.countRun(verb, options);
     if (dryRun === true) {
       context.stdout.write(`${json ? countJson(verb, counted) : countText(verb, counted)}\n`);

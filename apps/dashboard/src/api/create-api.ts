@@ -1,17 +1,17 @@
 import { pipeline } from "node:stream/promises";
 import { createDocument, type AnswerOf } from "@millrace/api-contract";
-import { MillraceError, type EventKey } from "@millrace/core";
-import { BODY_BYTES_SHOWN, sqlStateOf, type Ledger } from "@millrace/ledger";
+import { MillraceError, type Config, type EventKey } from "@millrace/core";
+import { BODY_BYTES_SHOWN, sqlStateOf, type EventSearch, type Ledger } from "@millrace/ledger";
 import {
   createOperator,
   DISAGREEMENT_KINDS,
   DISAGREEMENTS,
   endSession,
   listQueued,
+  readFilter,
   openBody,
   setErrorState,
   showEvent,
-  withWholeError,
   type Actor,
   type OpenBody,
 } from "@millrace/operations";
@@ -31,6 +31,7 @@ interface Deps {
   readonly queues: Queues;
   readonly overviews: Overviews;
   readonly authenticatedOnly?: readonly string[];
+  readonly sources?: Config["sources"];
 }
 
 export function createApi(deps: Deps): Router {
@@ -42,10 +43,11 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger, overviews, authenticatedOnly = [] } = deps;
+  const { ledger, overviews, sources, authenticatedOnly = [] } = deps;
   const recordRead = createBodyReads(ledger);
-  serve(router, "get /events", async ({ query }) => {
-    const filter = await withWholeError(ledger, query);
+  serve(router, "get /events", async ({ query, request }) => {
+    const filter = await readFilter(ledger, query, sources);
+    if (filter.body !== undefined) await recordRead(principalOf(request), { find: query.find });
     const [page, queued] = await Promise.all([
       refuseData(() => ledger.reads.findEvents(filter)),
       listQueued(deps, filter),
@@ -53,7 +55,7 @@ function addReads(router: Router, deps: Deps): void {
     return { ...page, queued };
   });
   serve(router, "get /event-count", async ({ query: { max, ...given } }) => {
-    const filter = await withWholeError(ledger, given);
+    const filter = await readFilter(ledger, given, sources);
     const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
     const found = groups.reduce((sum, { count }) => sum + count, 0);
     return { count: Math.min(found, max), more: found > max };
@@ -72,7 +74,9 @@ function addReads(router: Router, deps: Deps): void {
     const about = { authenticated_only: authenticatedOnly.includes(params.source), bodyBytesMax };
     const event = eventJson(shown, { ...params, generation }, about);
     const key = { ...params, generation: event.generation };
-    if (event.body !== null) await recordRead(principalOf(request), key);
+    // Values of a body are a part of it.
+    const isRead = event.body !== null || event.find.length > 0;
+    if (isRead) await recordRead(principalOf(request), key);
     return event;
   });
   serve(router, "get /errors", ({ query }) => ledger.errors.find(query));
@@ -103,6 +107,7 @@ function addReads(router: Router, deps: Deps): void {
 function addWrites(router: Router, deps: Deps): void {
   const { ledger } = deps;
   const operatorFor = (call: Write) => createOperator(deps, actorOf(call));
+  const read = (asked: EventSearch) => readFilter(ledger, asked, deps.sources);
   serve(router, "post /events/:source/:eventId/retry", (call) =>
     retryOne(operatorFor(call), { ...call.params, ...call.query }),
   );
@@ -118,14 +123,14 @@ function addWrites(router: Router, deps: Deps): void {
   );
   serve(router, "post /retry", (call) =>
     call.body.events === undefined
-      ? runFiltered(operatorFor(call), "retry", call, (retried) => ({ retried }))
+      ? runFiltered(operatorFor(call), "retry", { ...call, read }, (retried) => ({ retried }))
       : retryNamed(operatorFor(call), call.body.events),
   );
   serve(router, "post /replay", (call) =>
-    runFiltered(operatorFor(call), "replay", call, (replayed) => ({ replayed })),
+    runFiltered(operatorFor(call), "replay", { ...call, read }, (replayed) => ({ replayed })),
   );
   serve(router, "post /give-up", (call) =>
-    runFiltered(operatorFor(call), "give_up", call, (given_up) => ({ given_up })),
+    runFiltered(operatorFor(call), "give_up", { ...call, read }, (given_up) => ({ given_up })),
   );
   serve(router, "post /errors/:fingerprint", (call) =>
     setErrorState({ ledger, actor: actorOf(call) }, call.params.fingerprint, call.body),

@@ -44,6 +44,7 @@ function queuedJson(
     last_error: job.failedReason ?? null,
     payload: isWhole ? shownPayload(body) : null,
     headers: event?.headers ?? {},
+    find: [],
     ...bodyJson(body?.subarray(0, bodyBytesMax), body?.byteLength),
     attempt_log: [],
     conflicts: [],

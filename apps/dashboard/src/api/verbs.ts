@@ -1,8 +1,8 @@
 import { COUNT_MAX, type AnswerOf, type BulkRun, type ReadBodyOf } from "@millrace/api-contract";
 import { REASON_WORDS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
-import type { BulkFilter } from "@millrace/ledger";
-import { countResults, type Operator, type ReplayLookup } from "@millrace/operations";
+import type { EventSearch } from "@millrace/ledger";
+import { countResults, requireBulk, type Operator, type ReplayLookup } from "@millrace/operations";
 import type { Response } from "express";
 import { eventNotFound } from "./event-json.ts";
 
@@ -61,15 +61,21 @@ export async function retryNamed(
 /** A retry and a give-up have fewer filters. */
 type BulkBody = ReadBodyOf<"post /replay">;
 
-/** @throws `invalid_request`, `count_mismatch`, `unknown_source` */
+interface BulkCall {
+  readonly body: BulkBody;
+  readonly response: Response;
+  readonly read: (filter: EventSearch) => Promise<EventSearch>;
+}
+
+/** @throws `invalid_request`, `count_mismatch`, `error_not_found`, `unknown_source` */
 export async function runFiltered<Count>(
   operator: Operator,
   verb: Verb,
-  { body, response }: { readonly body: BulkBody; readonly response: Response },
+  { body, response, read }: BulkCall,
   nameCount: (count: number) => Count,
 ): Promise<{ run: BulkRun } | (Count & Counted)> {
   const { limit, all, expected, canary, rate: ratePerSecond } = body;
-  const filter = filterOf(verb, body);
+  const filter = requireBulk(await read(filterOf(verb, body)));
   if (!body.dryRun) {
     const how = { canary, failedShareMax: body.failed_share_max, ratePerSecond };
     const run = await operator.startRun(verb, { filter, limit, all, expected, ...how });
@@ -95,8 +101,8 @@ interface Counted {
 
 function filterOf(
   verb: Verb,
-  { source, tenant, type, status, outcome, error, q, run, since, until }: BulkBody,
-): BulkFilter {
-  const filter = { source, tenant, type, outcome, error, q, run, since, until };
+  { source, tenant, type, status, outcome, error, q, run, since, until, find }: BulkBody,
+): EventSearch {
+  const filter = { source, tenant, type, outcome, error, q, run, since, until, find };
   return verb === "replay" ? { ...filter, status } : filter;
 }

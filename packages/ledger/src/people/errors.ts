@@ -16,7 +16,7 @@ export type ErrorFilter = Partial<Query> & Pick<Query, "limit">;
 
 // $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts
 // events for the groups of the page alone, by the index that leaves out those without an error.
-const FIND_ERRORS = `
+const findErrorsBy = (sort: Query["sort"]) => `
 WITH seen AS (
   SELECT fingerprint, source, type, sum(attempts)::float8 AS attempts,
     min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
@@ -41,7 +41,7 @@ page AS (
   FROM groups g JOIN millrace.errors e USING (fingerprint)
   WHERE ($2::text IS NULL OR e.state = $2)
     AND ($5::text IS NULL OR position(lower($5) IN lower(e.title)) > 0)
-  ORDER BY g.last_seen_at DESC, fingerprint
+  ORDER BY ${SORTED_BY[sort]} DESC, fingerprint
   LIMIT $6 OFFSET $7
 )
 SELECT page.*, undone.failed, undone.pending
@@ -52,7 +52,9 @@ FROM page CROSS JOIN LATERAL (
   WHERE fingerprint = page.fingerprint AND status IN ('failed', 'pending')
     AND ($3::text IS NULL OR source = $3) AND ($4::text IS NULL OR type = $4)
 ) undone
-ORDER BY last_seen_at DESC, fingerprint`;
+ORDER BY ${SORTED_BY[sort]} DESC, fingerprint`;
+
+const SORTED_BY = { count: "attempts", first: "first_seen_at", last: "last_seen_at" } as const;
 
 /** $1 fingerprint. A range of the index for each hour and status. */
 const COUNT_HOURS = `
@@ -71,10 +73,10 @@ WHERE fingerprint = $1`;
 
 export async function findErrors(
   ledger: LedgerContext,
-  { state, source, type, q, limit, offset = 0 }: ErrorFilter,
+  { state, source, type, q, sort, limit, offset = 0 }: ErrorFilter,
 ): Promise<ErrorGroupPage> {
   if (!areStorable([source, type, q])) return { errors: [], total: 0 };
-  const rows = await select(ledger, [null, state, source, type, q, limit, offset]);
+  const rows = await select(ledger, [null, state, source, type, q, limit, offset], sort);
   return { errors: rows.map(({ total: _, ...group }) => group), total: rows[0]?.total ?? 0 };
 }
 
@@ -133,9 +135,9 @@ function notFound(fingerprint: string): MillraceError {
   );
 }
 
-const select = (ledger: LedgerContext, values: readonly unknown[]) =>
+const select = (ledger: LedgerContext, values: readonly unknown[], sort: Query["sort"] = "last") =>
   queryWireRows<ErrorGroup & { readonly total: number }>(
     ledger,
-    FIND_ERRORS,
+    findErrorsBy(sort),
     values.map((value) => value ?? null),
   );

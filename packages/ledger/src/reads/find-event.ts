@@ -22,6 +22,7 @@ export interface EventRecord extends EventHistory {
   readonly body: Uint8Array | undefined;
   readonly bodyBytes: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly find: readonly string[];
 }
 
 /** A sender that signs a new body each time must not fill a page, and neither must replays. */
@@ -31,7 +32,7 @@ export const BODY_BYTES_SHOWN = 256 * 1024;
 
 /** The size of a packed body is known without unpacking it. */
 const EVENT = `
-SELECT ${EVENT_COLUMNS}, coalesce(e.own_headers, b.headers) AS headers,
+SELECT ${EVENT_COLUMNS}, coalesce(e.own_headers, b.headers) AS headers, coalesce(e.find, '{}') AS find,
   substring(b.body FROM 1 FOR $4::int) AS body, octet_length(b.body) AS body_bytes,
   CASE WHEN e.parent_source IS NOT NULL THEN json_build_object(
     'source', e.parent_source, 'event_id', e.parent_event_id, 'generation', e.parent_generation
@@ -42,6 +43,7 @@ ORDER BY e.generation DESC LIMIT 1`;
 
 type FoundRow = EventRow & {
   readonly headers: Readonly<Record<string, string>> | null;
+  readonly find: readonly string[];
   readonly body: Buffer | null;
   readonly body_bytes: number | null;
   readonly emitted_by: EmittedBy | null;
@@ -119,7 +121,7 @@ export async function findEvent(
     const asked = [source, eventId, lookup.generation ?? null, bodyBytesMax];
     const [row] = await select<FoundRow>(client, EVENT, asked);
     if (row === undefined) return undefined;
-    const { headers, body, body_bytes: bodyBytes, emitted_by, ...event } = row;
+    const { headers, find, body, body_bytes: bodyBytes, emitted_by, ...event } = row;
     const firstAtMs = emitted_by === null ? Date.parse(event.received_at) : undefined;
     const id = [source, eventId];
     const key = [...id, event.generation];
@@ -129,6 +131,7 @@ export async function findEvent(
       body: body ?? undefined,
       bodyBytes: bodyBytes ?? undefined,
       headers: headers ?? {},
+      find,
       attempt_log: await select(client, ATTEMPTS, key),
       conflicts: await select(client, CONFLICTS, id),
       generations: (await select<Generation>(client, GENERATIONS, id)).toReversed(),

@@ -1,0 +1,118 @@
+import type { Search } from "@millrace/api-contract";
+import { findText, MillraceError } from "@millrace/core";
+import { read, type LedgerContext } from "../connection/ledger-context.ts";
+import { toWire } from "../connection/rows.ts";
+import {
+  conditionsOf,
+  countEvents,
+  cursorOf,
+  findEvents,
+  limitOf,
+  LISTED_COLUMNS,
+  orderOf,
+  scannedOf,
+  windowOf,
+  type EventCounts,
+  type EventFilter,
+  type FoundPage,
+  type ListedRow,
+  type SearchWord,
+} from "./find-events.ts";
+
+/** A filter with the words of a search, and the names of values that a word may be under. */
+export interface EventSearch extends Omit<EventFilter, "searchWords"> {
+  readonly words?: Search["words"] | undefined;
+  readonly labels?: readonly string[] | undefined;
+  /** Texts that the body contains, byte for byte. */
+  readonly body?: Search["body"] | undefined;
+}
+
+export async function searchEvents(
+  ledger: LedgerContext,
+  { body, ...search }: EventSearch,
+): Promise<FoundPage> {
+  const filter = await withWords(ledger, search);
+  return body === undefined
+    ? await findEvents(ledger, filter)
+    : await searchBodies(ledger, filter, body);
+}
+
+/** @throws `invalid_request` for a search in bodies */
+export async function countFound(
+  ledger: LedgerContext,
+  { body, ...search }: EventSearch,
+  countMax: number,
+): Promise<readonly EventCounts[]> {
+  if (body === undefined)
+    return await countEvents(ledger, await withWords(ledger, search), countMax);
+  throw new MillraceError("invalid_request", "Cannot count the events of a search with `body:`");
+}
+
+/** A word that no event has as a value, or at the beginning of its id, is searched within ids. */
+async function withWords(
+  ledger: LedgerContext,
+  { words, labels = [], ...filter }: EventSearch,
+): Promise<EventFilter> {
+  if (words === undefined) return filter;
+  const isKnown = async (asked: EventFilter) => (await findEvents(ledger, asked)).events.length > 0;
+  const searchWords: SearchWord[] = [];
+  for (const text of words) {
+    const values: string[] = [];
+    for (const value of labels.map((label) => findText(label, text))) {
+      if (await isKnown({ values: [value] })) values.push(value);
+    }
+    const isPart = values.length === 0 && !(await isKnown({ q: text }));
+    searchWords.push({ text, values, isPart });
+  }
+  return { ...filter, searchWords };
+}
+
+/** Events of one statement, whose bodies may have 64 MiB each. */
+const STEP = 100;
+const SEARCHED_MAX = 20_000;
+const SEARCH_MS = 2_000;
+
+// Statement by statement on one connection, until the page is full, or so many events are read, or
+// the time is over; `next` goes on from there.
+async function searchBodies(
+  ledger: LedgerContext,
+  filter: EventFilter,
+  texts: readonly string[],
+): Promise<FoundPage> {
+  const limit = limitOf(filter);
+  return await read(ledger, async (client) => {
+    const untilMs = performance.now() + SEARCH_MS;
+    const events: FoundPage["events"][number][] = [];
+    let { cursor } = filter;
+    for (let searched = STEP; ; searched += STEP) {
+      const { text, values } = stepQuery({ ...filter, cursor }, texts);
+      const { rows } = await client.query<ListedRow & { readonly matches: boolean }>(text, values);
+      for (const row of rows) {
+        const { recorded_at_text: _, matches, ...event } = row;
+        if (matches) events.push(toWire(event));
+        cursor = cursorOf(row);
+        const isOver = performance.now() > untilMs || searched >= SEARCHED_MAX;
+        if (events.length === limit || (isOver && row === rows.at(-1))) {
+          return { events, next: cursor, searched_to: toWire(event).recorded_at };
+        }
+      }
+      if (rows.length < STEP) return { events, next: null, searched_to: null };
+    }
+  });
+}
+
+function stepQuery(filter: EventFilter, texts: readonly string[]) {
+  const values: unknown[] = [];
+  const from = windowOf(scannedOf(filter) ?? filter, values, STEP);
+  const where = conditionsOf(filter, values);
+  const contains = texts.map(
+    (text) => `position($${values.push(Buffer.from(text))}::bytea IN b.body) > 0`,
+  );
+  const text = `
+SELECT ${LISTED_COLUMNS}, CASE WHEN ${where} THEN EXISTS (
+    SELECT FROM millrace.bodies b
+    WHERE b.day = e.body_day AND b.id = e.body_id AND ${contains.join(" AND ")}
+  ) ELSE false END AS matches
+FROM ${from} e ${orderOf(filter)}`;
+  return { text, values };
+}

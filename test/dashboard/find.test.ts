@@ -1,0 +1,90 @@
+import { parseConfig } from "@millrace/core";
+import type { Credentials } from "@millrace/dashboard";
+import { beforeAll, expect, test } from "vitest";
+import { onPostgres } from "../support/backends.ts";
+import { anEvent } from "../support/events.ts";
+import { openForAll } from "../support/open-for.ts";
+import { STORES_CONFIG } from "../support/stores-fixture.ts";
+import { startTestDashboard } from "./dashboard-fixture.ts";
+
+const OPS = "a-token-of-an-operator";
+const VIEWER = "a-token-of-a-viewer";
+const CREDENTIALS: Credentials = {
+  accounts: [],
+  tokens: [
+    { name: "ops", token: OPS, role: "operator" },
+    { name: "viewer", token: VIEWER, role: "viewer" },
+  ],
+};
+
+const dashboard = openForAll(async () =>
+  startTestDashboard(await onPostgres(), {
+    credentials: CREDENTIALS,
+    sources: parseConfig(STORES_CONFIG).sources,
+  }),
+);
+const body = Buffer.from('{"data":{"customer":"cus_1","note":"to the attic"}}');
+beforeAll(async () => {
+  for (const eventId of ["evt_1", "evt_2"]) {
+    await dashboard.ledger.intake.accept([anEvent({ source: "acme", eventId, body })]);
+  }
+  // The test's own ledger has no config.
+  const text = "UPDATE millrace.events SET find = '{customer: cus_1}' WHERE event_id = 'evt_1'";
+  await dashboard.pool.query(text);
+});
+
+const ask = (path: string, token = OPS) =>
+  dashboard.send("GET", `/api${path}`, { headers: { authorization: `Bearer ${token}` } });
+const found = async (find: string, token = OPS) => {
+  const { status, json } = await ask(`/events?${new URLSearchParams({ find })}`, token);
+  return status === 200
+    ? json.events.map((event: { event_id: string }) => event.event_id)
+    : json.error.message;
+};
+const reads = async () => (await ask("/audit?action=read_body")).json.entries;
+
+test.each([
+  ["customer:cus_1", ["evt_1"]],
+  ["cus_1 source:acme", ["evt_1"]],
+  ["source:acme type:order.* status:pending since:1h", ["evt_2", "evt_1"]],
+  ["evt_2", ["evt_2"]],
+  ["vt_2", ["evt_2"]],
+  ["customer:cus_2", []],
+  ['error:"no such text"', []],
+  ["custmer:cus_1", expect.stringContaining("`custmer` is not among source,")],
+  ["since:soon", expect.stringContaining("since: must be a time")],
+  ["error:1-00 source:a", expect.stringContaining("1-00")],
+])("%s", async (find, expected) => {
+  expect(await found(find)).toEqual(expected);
+});
+
+test("a list shows no values, and an event shows them to who is in the audit as its reader", async () => {
+  const { json } = await ask("/events", VIEWER);
+  expect(JSON.stringify(json)).not.toContain("cus_1");
+  expect(await reads()).toEqual([]);
+  const { json: event } = await ask("/events/acme/evt_1?body=false", VIEWER);
+  expect(event.find).toEqual(["customer: cus_1"]);
+  expect(await reads()).toMatchObject([{ actor: "viewer", event_id: "evt_1" }]);
+});
+
+test("a search in bodies is in the audit, once for all of its pages, and is not counted", async () => {
+  const find = 'body:"the attic"';
+  expect(await found(find, VIEWER)).toEqual(["evt_2", "evt_1"]);
+  expect(await found(find, VIEWER)).toEqual(["evt_2", "evt_1"]);
+  const [entry, ...others] = await reads();
+  expect(entry).toMatchObject({ actor: "viewer", event_id: null, result: { shown: true, find } });
+  expect(others).toHaveLength(1);
+  const counted = await ask(`/event-count?${new URLSearchParams({ find })}`);
+  expect(counted.status).toBe(400);
+  expect((await ask("/event-count?find=customer:cus_1")).json).toEqual({ count: 1, more: false });
+});
+
+test("a bulk run takes a search by values, and none that reads events one by one", async () => {
+  const run = (find: string) =>
+    dashboard.post("/api/give-up", { find, dryRun: true }, { authorization: `Bearer ${OPS}` });
+  expect((await run("customer:cus_1 since:1h")).json).toMatchObject({ given_up: 1 });
+  for (const find of ["body:attic", "evt_1"]) {
+    const { status, json } = await run(find);
+    expect([status, json.error.message]).toEqual([400, expect.stringContaining("Cannot run")]);
+  }
+});
