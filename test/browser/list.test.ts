@@ -28,19 +28,19 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByRole("status").getByText("50 events on this page").waitFor();
     await page.getByLabel("Status").selectOption("failed");
     await page.getByText(`${LOST} events on this page`).waitFor();
-    await page.getByLabel("Type").fill("order.shipped");
-    await page.waitForURL("/events?status=failed&type=order.shipped");
+    await page.getByLabel("Search").fill("type:order.shipped");
+    await page.waitForURL("/events?status=failed&find=type%3Aorder.shipped");
     // The address before Overview and Events were two pages.
     await page.goto("/?status=failed&type=order.shipped");
     await page.waitForURL("/events?status=failed&type=order.shipped");
     await page.goBack();
     await page.reload();
     await page.getByText(`${LOST} events on this page`).waitFor();
-    expect(await page.getByLabel("Type").inputValue()).toBe("order.shipped");
+    expect(await page.getByLabel("Search").inputValue()).toBe("type:order.shipped");
     expect(await page.getByLabel("Status").inputValue()).toBe("failed");
     await page.goBack();
     await page.waitForURL("/events?status=failed");
-    await expect.poll(() => page.getByLabel("Type").inputValue()).toBe("");
+    await expect.poll(() => page.getByLabel("Search").inputValue()).toBe("");
     await page.goBack();
     await page.waitForURL("/events");
     await page.getByText("50 events on this page").waitFor();
@@ -49,15 +49,15 @@ describeInBrowser("the list of the ledger's page", () => {
   test("times, outcomes and ids narrow it too, and an answer of nothing says what to do", async () => {
     await page.goto("/events?last=1h&outcome=handled");
     await page.getByText("50 events on this page").waitFor();
-    await page.getByLabel("Outcome").selectOption("ignored");
+    await page.getByLabel("Search").fill("outcome:ignored");
     await page.getByText("No matching events").waitFor();
     await page.getByRole("button", { name: "Clear" }).click();
     await page.waitForURL("/events");
     await page.getByText("50 events on this page").waitFor();
     const [id = ""] = await ids();
-    await page.getByLabel("ID starts with").fill(id.slice(0, -1));
+    await page.getByLabel("Search").fill(id.slice(4, -1));
     await page.getByText("1 event on this page").waitFor();
-    await page.getByLabel("ID starts with").fill(`${id}-none`);
+    await page.getByLabel("Search").fill(`${id}-none`);
     await page.getByText("and no queue has one with this ID").waitFor();
     await page.goto("/events?status=lost");
     await page.getByRole("alert").getByText("invalid_request").waitFor();
@@ -87,7 +87,7 @@ describeInBrowser("the list of the ledger's page", () => {
     const json = { events: [], next: "further", queued: null };
     await page.route("**/api/events?*", (route) => route.fulfill({ json }));
     await page.goto("/events?type=rare");
-    await page.getByText("None of 50,000 events matches. Search on: Older →").waitFor();
+    await page.getByText("No event matches so far. Search on: Older →").waitFor();
     expect(await page.getByRole("button", { name: "Older →" }).isEnabled()).toBe(true);
     expect(await page.getByText("No matching events").count()).toBe(0);
     await page.unrouteAll();
@@ -230,8 +230,8 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.keyboard.press("/");
     // Typed, and not acted upon.
     await page.keyboard.type("jkr?");
-    expect(await page.getByLabel("ID starts with").inputValue()).toBe("jkr?");
-    await page.getByLabel("ID starts with").fill("");
+    expect(await page.getByLabel("Search").inputValue()).toBe("jkr?");
+    await page.getByLabel("Search").fill("");
     await page.getByText(`${LOST} events on this page`).waitFor();
     await page.getByRole("heading", { name: "Events" }).click();
     await page.keyboard.press("?");

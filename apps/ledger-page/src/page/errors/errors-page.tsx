@@ -12,6 +12,7 @@ import { RowMenu } from "../parts/row-menu.tsx";
 import { Age } from "../parts/time.tsx";
 import { useErrorActs } from "./error-actions.tsx";
 
+const ORDERS = ["count", "first", "last"] as const;
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
 /** In the URL. Without a state, open errors are shown. */
 const ALL = "all";
@@ -20,9 +21,16 @@ const PAGE = 50;
 export function ErrorsPage() {
   const { given, change } = useUrlFields("offset");
   const state = given("state") ?? "open";
+  const sort = ORDERS.find((order) => order === given("sort")) ?? "last";
   const offset = Number(given("offset") ?? 0) || 0;
   const asked = {
-    ...{ source: given("source"), q: given("q"), offset: String(offset), limit: String(PAGE) },
+    ...{
+      source: given("source"),
+      q: given("q"),
+      offset: String(offset),
+      sort,
+      limit: String(PAGE),
+    },
     ...(state === ALL ? {} : { state: state as ErrorGroup["state"] }),
   };
   const errors = useQuery(errorsQuery(asked));
@@ -48,6 +56,12 @@ export function ErrorsPage() {
           value={asked.q ?? ""}
           onChange={(value, replace) => change("q", value, replace)}
         />
+        <SelectField
+          label="Sort by"
+          value={sort}
+          options={ORDERS}
+          onChange={(value) => change("sort", value)}
+        />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void errors.refetch()} />}
       <p role="status" className="quiet">
@@ -61,7 +75,7 @@ export function ErrorsPage() {
         </div>
       )}
       <DataTable
-        caption="Errors, last seen first"
+        caption="Errors"
         columns={columnsOf(asked.source)}
         rows={data?.errors}
         keyOf={({ fingerprint }) => fingerprint}
@@ -69,9 +83,9 @@ export function ErrorsPage() {
       {data !== undefined && data.total > PAGE && (
         <Pager
           steps={{
-            "← Newer": offset > 0 && (() => change("offset", String(Math.max(0, offset - PAGE)))),
-            "Older →":
-              offset + PAGE < data.total && (() => change("offset", String(offset + PAGE))),
+            "← Previous":
+              offset > 0 && (() => change("offset", String(Math.max(0, offset - PAGE)))),
+            "Next →": offset + PAGE < data.total && (() => change("offset", String(offset + PAGE))),
           }}
         />
       )}

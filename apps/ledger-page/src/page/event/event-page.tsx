@@ -7,7 +7,7 @@ import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
-import { eventLink, writeFilter, type ListState } from "../parts/list-filter.ts";
+import { eventLink, searchTerm, writeFilter, type ListState } from "../parts/list-filter.ts";
 import { Fact } from "../parts/panel.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useTitle } from "../parts/page-head.tsx";
@@ -138,6 +138,15 @@ function EventHead({ event }: { event: EventDetail }) {
         </Fact>
         <Fact name="Generation">{event.generation}</Fact>
         <Fact name="Attempts">{event.attempts}</Fact>
+        {event.find.map((text) => {
+          const [label = "", value = ""] = text.split(/: (.*)/s);
+          const query = new URLSearchParams({ find: searchTerm(label, value) });
+          return (
+            <Fact key={text} name={label}>
+              <Link to={`/events?${query}`}>{value}</Link>
+            </Fact>
+          );
+        })}
         {event.emitted_by !== null && (
           <Fact name="Emitted by">
             <EmittedBy parent={event.emitted_by} />

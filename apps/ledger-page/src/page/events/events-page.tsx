@@ -23,12 +23,16 @@ export function EventsPage() {
   const { filter, cursor, order } = list;
   const [live, setLive] = useState(true);
   const name = `${writeFilter(filter)}&order=${order}&cursor=${cursor ?? ""}`;
-  // An older page is read, not watched.
-  const isLive = live && cursor === undefined;
+  // An older page is read, not watched, and so are bodies.
+  const readsBodies = /(^|\s)body:/.test(filter.find ?? "");
+  const isLive = live && cursor === undefined && !readsBodies;
   const filterNow = () => apiFilter(filter, serverNowMs());
   const ask = () => ({ ...filterNow(), order, cursor, limit: "50" });
   const page = useQuery(eventsQuery(name, ask, isLive));
-  const total = useQuery(countQuery(writeFilter(filter), filterNow, isLive));
+  const total = useQuery({
+    ...countQuery(writeFilter(filter), filterNow, isLive),
+    enabled: !readsBodies,
+  });
   const stats = useQuery(statsQuery);
   const hold = useHold();
   const [ticked, setTicked] = useState(0);
@@ -48,7 +52,7 @@ export function EventsPage() {
   return (
     <section aria-label="Events" className="list" aria-busy={page.isPlaceholderData}>
       <PageHead title="Events" />
-      <FilterBar list={list} types={typesOf(rows)} />
+      <FilterBar list={list} />
       <ListTools
         {...{ list, live, setLive, waiting, letIn }}
         total={total.data}
@@ -74,6 +78,12 @@ export function EventsPage() {
           )
         )}
       </PanelBoundary>
+      {typeof page.data?.searched_to === "string" && (
+        <p className="quiet">
+          Bodies were read back to {new Date(page.data.searched_to).toLocaleString()}. Search on:{" "}
+          {words.next}
+        </p>
+      )}
       <SelectionBar selection={selection} onRetry={() => setToRetry(selection.rows)} />
       {toRetry !== undefined && (
         <RetryDialog
@@ -118,9 +128,6 @@ const PAGER_WORDS = {
   asc: { first: "Oldest", previous: "← Older", next: "Newer →" },
 } as const;
 
-const typesOf = (rows: readonly { type: string }[]): string[] =>
-  [...new Set(rows.map((row) => row.type))].toSorted();
-
 interface NoEventsProps {
   readonly filter: ListFilter;
   readonly sources: readonly string[];
@@ -129,18 +136,18 @@ interface NoEventsProps {
 
 function NoEvents({ filter, sources, searchOn }: NoEventsProps) {
   if (searchOn !== false)
-    return <p className="empty">None of 50,000 events matches. Search on: {searchOn}</p>;
+    return <p className="empty">No event matches so far. Search on: {searchOn}</p>;
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
-  const { q } = filter;
+  const { find } = filter;
   return (
     <div className="empty">
       <h2>No matching events</h2>
-      {q === undefined ? (
+      {find === undefined ? (
         <p>Widen or clear the filter.</p>
       ) : (
         <p>
-          No event in the ledger has an ID that starts with <code>{q}</code>, and no queue has one
-          with this ID. The search is case-sensitive.
+          No event in the ledger matches <code>{find}</code>, and no queue has one with this ID. The
+          search is case-sensitive.
         </p>
       )}
     </div>

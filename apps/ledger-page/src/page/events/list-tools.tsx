@@ -58,21 +58,17 @@ interface BulkButtonsProps {
   readonly choose: (verb: BulkVerb) => void;
 }
 
-function BulkButtons({ filter: { status, outcome }, choose }: BulkButtonsProps) {
+function BulkButtons({ filter: { status }, choose }: BulkButtonsProps) {
   const mayFail = status === undefined || status === "failed";
   return (
     <>
-      <button disabled={!mayFail || outcome !== undefined} onClick={() => choose("retry")}>
+      <button disabled={!mayFail} onClick={() => choose("retry")}>
         Retry failed…
       </button>
       <button disabled={status === "pending"} onClick={() => choose("replay")}>
         Replay…
       </button>
-      {status === "pending" && (
-        <button disabled={outcome !== undefined} onClick={() => choose("give_up")}>
-          Give up…
-        </button>
-      )}
+      {status === "pending" && <button onClick={() => choose("give_up")}>Give up…</button>}
     </>
   );
 }

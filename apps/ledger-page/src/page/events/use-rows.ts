@@ -93,7 +93,7 @@ export function useRetryKeys(rows: readonly EventRow[], selection: Selection) {
   const mayWrite = useMayWrite();
   const [toRetry, setToRetry] = useState<readonly EventRow[]>();
   useShortcuts({
-    "/": () => document.querySelector<HTMLElement>(".filters input[name=q]")?.focus(),
+    "/": () => document.querySelector<HTMLElement>(".filters input[name=find]")?.focus(),
     j: () => step(1),
     k: () => step(-1),
     r: () => {

@@ -128,7 +128,7 @@ function Who() {
 }
 
 const KEYS = [
-  ["/", "Search by ID"],
+  ["/", "Search"],
   ["j", "Next event of the list"],
   ["k", "Previous event of the list"],
   ["Enter", "Open the event"],

@@ -46,12 +46,11 @@ interface TextFilterProps {
   readonly placeholder: string;
   readonly value: string;
   readonly name?: string;
-  readonly listId?: string;
   /** `replace` while a user goes on typing, so that Back undoes all of it. */
   readonly onChange: (value: string, replace: boolean) => void;
 }
 
-export function TextFilter({ label, placeholder, value, name, listId, onChange }: TextFilterProps) {
+export function TextFilter({ label, placeholder, value, name, onChange }: TextFilterProps) {
   const [typed, setTyped] = useState(value);
   const typing = useRef({ timer: 0, goesOn: false, sent: value });
 
@@ -79,7 +78,6 @@ export function TextFilter({ label, placeholder, value, name, listId, onChange }
         name={name}
         value={typed}
         placeholder={placeholder}
-        list={listId}
         autoComplete="off"
         spellCheck={false}
         onChange={({ target }) => {

@@ -1,22 +1,19 @@
 const KEYS = [
   "source",
-  "tenant",
   "status",
-  "outcome",
-  "type",
   /** A fingerprint. */
   "error",
-  /** An event ID, or its beginning. */
-  "q",
-  /** A bulk run that retried or replayed them. */
-  "run",
-  /** A span that moves on, such as `1h`; without it `since` and `until`. */
+  /** A search: `customer:cus_1 since:7d evt_12`. */
+  "find",
+  /** A span that moves on, such as `1h`. */
   "last",
-  "since",
-  "until",
 ] as const;
+/** Of links, in the words of a search. */
+const TERMS = ["tenant", "type", "outcome", "run", "since", "until", "q"] as const;
 
-export type ListFilter = { readonly [Key in (typeof KEYS)[number]]?: string | undefined };
+type Filter<Key extends string> = { readonly [Name in Key]?: string | undefined };
+export type ListFilter = Filter<(typeof KEYS)[number]>;
+type LinkFilter = ListFilter & Filter<(typeof TERMS)[number]>;
 
 export const SPANS: Readonly<Record<string, { readonly ms: number; readonly label: string }>> = {
   "15m": { ms: 900_000, label: "Last 15 minutes" },
@@ -27,12 +24,23 @@ export const SPANS: Readonly<Record<string, { readonly ms: number; readonly labe
 
 export function readFilter(query: URLSearchParams): ListFilter {
   const given = KEYS.map((key) => [key, query.get(key) ?? ""] as const);
-  return Object.fromEntries(given.filter(([, value]) => value !== ""));
+  const filter: LinkFilter = Object.fromEntries(given.filter(([, value]) => value !== ""));
+  const terms = TERMS.map((key) => searchTerm(key === "q" ? "" : key, query.get(key) ?? ""));
+  const find = [filter.find ?? "", ...terms].filter((term) => term !== "").join(" ");
+  return find === "" ? filter : { ...filter, find };
 }
 
-export function writeFilter(filter: ListFilter): string {
+/** As a search has it: `customer:cus_1`, `customer:"Ada L."`, or a value without a key. */
+export function searchTerm(key: string, value: string): string {
+  if (value === "") return "";
+  const isPlain = /^[^\s":]+$/.test(value);
+  const text = isPlain ? value : `"${value.replaceAll(/["\\]/g, "\\$&")}"`;
+  return key === "" ? text : `${key}:${text}`;
+}
+
+export function writeFilter(filter: LinkFilter): string {
   const query = new URLSearchParams();
-  for (const key of KEYS) {
+  for (const key of [...KEYS, ...TERMS]) {
     const value = filter[key];
     if (value !== undefined && value !== "") query.set(key, value);
   }
@@ -42,11 +50,10 @@ export function writeFilter(filter: ListFilter): string {
 export const isFiltered = (filter: ListFilter): boolean => writeFilter(filter) !== "";
 
 /** A span becomes the time at which it began. */
-export function apiFilter(filter: ListFilter, nowMs: number): Omit<ListFilter, "last"> {
-  const { last, since, ...rest } = filter;
+export function apiFilter({ last, ...filter }: ListFilter, nowMs: number) {
   const span = last === undefined ? undefined : SPANS[last];
-  const from = span === undefined ? since : new Date(nowMs - span.ms).toISOString();
-  return from === undefined ? rest : { ...rest, since: from };
+  if (span === undefined) return filter;
+  return { ...filter, since: new Date(nowMs - span.ms).toISOString() };
 }
 
 /** Without a generation the page shows the latest. */
@@ -60,17 +67,4 @@ export function eventLink(source: string, id: string, generation?: number): stri
 export interface ListState {
   readonly list: readonly string[];
   readonly back: string;
-}
-
-/** In the browser's zone, as `datetime-local` takes it. */
-export function toLocal(instant: string | undefined): string {
-  const ms = Date.parse(instant ?? "");
-  if (Number.isNaN(ms)) return "";
-  const offsetMs = new Date(ms).getTimezoneOffset() * 60_000;
-  return new Date(ms - offsetMs).toISOString().slice(0, 19);
-}
-
-export function fromLocal(local: string): string {
-  const ms = Date.parse(local);
-  return Number.isNaN(ms) ? "" : new Date(ms).toISOString();
 }
