@@ -1,4 +1,5 @@
 import { ALERTS_SOURCE } from "@millrace/core";
+import type { BulkRun } from "@millrace/api-contract";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { queryRows } from "../connection/rows.ts";
 
@@ -83,4 +84,84 @@ ORDER BY source`;
 export async function findSilent(ledger: LedgerContext): Promise<readonly string[]> {
   const rows = await queryRows<{ readonly source: string }>(ledger, FIND_SILENT);
   return rows.map(({ source }) => source);
+}
+
+/** The events of a source that ended, or failed an attempt, in the last ten minutes. */
+interface FailedShare {
+  readonly source: string;
+  readonly events: number;
+  readonly failed: number;
+  /** The median share of failed events in the hours of the day before, 0 to 1; null for none. */
+  readonly usual: number | null;
+}
+
+// Bounded, because thousands of events can end in a second.
+const FIND_FAILED_SHARES = `
+WITH newest AS (
+  (SELECT source, status = 'failed' AS failed FROM millrace.events
+    WHERE processed_at >= now() - interval '10 minutes'
+    ORDER BY processed_at DESC LIMIT 10000)
+  UNION ALL
+  (SELECT source, true FROM (
+    SELECT source, status, last_error_code FROM millrace.events
+    WHERE recorded_at >= now() - interval '10 minutes'
+    ORDER BY recorded_at DESC LIMIT 10000
+  ) AS recorded WHERE status = 'pending' AND last_error_code <> 'retry_later')
+),
+shares AS (
+  SELECT source, count(*)::int AS events, count(*) FILTER (WHERE failed)::int AS failed
+  FROM newest WHERE source <> '${ALERTS_SOURCE}' GROUP BY source
+),
+hours AS (
+  SELECT source, coalesce(sum(events) FILTER (WHERE kind = 'failed'), 0) / sum(events) AS share
+  FROM millrace.activity
+  WHERE seconds = 3600 AND kind <> 'recorded'
+    AND at >= now() - interval '25 hours' AND at < now() - interval '70 minutes'
+  GROUP BY source, at
+)
+SELECT source, events, failed,
+  (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY share) FROM hours
+    WHERE hours.source = shares.source) AS usual
+FROM shares
+ORDER BY failed DESC, source`;
+
+export function findFailedShares(ledger: LedgerContext): Promise<FailedShare[]> {
+  return queryRows<FailedShare>(ledger, FIND_FAILED_SHARES);
+}
+
+interface OpenWork {
+  readonly runs: readonly Pick<BulkRun, "id" | "verb" | "state" | "error">[];
+  readonly errors: number;
+  /** Of them, those that came, or came back, in the last hour, and when the first of them did. */
+  readonly newErrors: number;
+  readonly newErrorsSince: Date | null;
+  /** Alerts that failed, or failed an attempt and wait; the ledger counts to 100. */
+  readonly failedAlerts: number;
+}
+
+const FIND_OPEN = `
+SELECT
+  (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]') FROM (
+    SELECT id, verb, state, error FROM millrace.bulk_runs WHERE finished_at IS NULL ORDER BY id LIMIT 10
+  ) AS r) AS runs,
+  (SELECT count(*)::int FROM (
+    SELECT FROM millrace.errors WHERE state = 'open' LIMIT 100
+  ) AS e) AS errors,
+  (SELECT count(*)::int FROM (
+    SELECT FROM millrace.events
+    WHERE source = '${ALERTS_SOURCE}' AND status <> 'completed' AND last_error_code IS NOT NULL LIMIT 100
+  ) AS a) AS "failedAlerts",
+  n.errors AS "newErrors", n.since AS "newErrorsSince"
+FROM (
+  SELECT count(*)::int AS errors, min(came_at) AS since
+  FROM millrace.errors e, LATERAL (
+    SELECT coalesce(e.reopened_at, min(first_seen_at)) AS came_at
+    FROM millrace.error_counts WHERE fingerprint = e.fingerprint AND source <> '${ALERTS_SOURCE}'
+  ) AS came
+  WHERE state = 'open' AND came_at >= now() - interval '1 hour'
+) AS n`;
+
+export async function findOpen(ledger: LedgerContext): Promise<OpenWork> {
+  const [open] = await queryRows<OpenWork>(ledger, FIND_OPEN);
+  return open ?? { runs: [], errors: 0, newErrors: 0, newErrorsSince: null, failedAlerts: 0 };
 }
