@@ -5,7 +5,6 @@ import { createLedger } from "@millrace/ledger";
 import { jobId } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newFolder } from "../support/new-folder.ts";
 import { millrace } from "../support/run-in-process.ts";
 import { age } from "../support/aged-events.ts";
 import { onRedis, type TestServers } from "../support/backends.ts";
@@ -58,7 +57,7 @@ describeOnRedis("stable names, as roles in processes show them", () => {
     // Its migrations take locks too.
     servers = await onRedis(scratchDatabase);
     locks = await spyOnLocks(servers.databaseUrl);
-    const over = { MILLRACE_CONFIG: CONFIG, ARCHIVE: newFolder() };
+    const over = { MILLRACE_CONFIG: CONFIG };
     pipeline = await createPipeline(servers, over, config);
     redis = new Redis(String(servers.redisUrl));
     [ingress, dashboard] = await Promise.all([

@@ -89,7 +89,6 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
       config,
       handlers: await loadHandlers(config, env),
       logger: createLogger({ role: "worker", level: "silent" }),
-      archiveDir: undefined,
       dashboardUrl: environment.DASHBOARD_URL,
       secrets: secretsToHide(config, env),
       groups: environment.MILLRACE_GROUPS === "on",

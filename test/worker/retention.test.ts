@@ -14,8 +14,8 @@ afterEach(() => Promise.all(roles.splice(0).map(({ role }) => role.close())));
 
 type ReadMetric = ((name: string) => Promise<number>) & { all(): Promise<string> };
 
-async function startWorker(archiveDir?: string): Promise<ReadMetric> {
-  const { role } = createRole({ archiveDir });
+async function startWorker(): Promise<ReadMetric> {
+  const { role } = createRole();
   const port = await role.listen({ port: 0, host: "127.0.0.1" });
   await role.start();
   const all = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -26,7 +26,7 @@ async function startWorker(archiveDir?: string): Promise<ReadMetric> {
   return Object.assign(read, { all });
 }
 
-function createRole(given: Parameters<typeof createTestRole>[1]): TestRole {
+function createRole(given?: Parameters<typeof createTestRole>[1]): TestRole {
   const created = createTestRole({ databaseUrl: it.url }, given);
   roles.push(created);
   return created;
@@ -47,15 +47,6 @@ test("A worker drops what is old by itself, and shows what it did", async () => 
   expect(lines().map(({ message }) => message)).toEqual(
     expect.arrayContaining(["bodies dropped", "old events deleted"]),
   );
-});
-
-test("A worker that cannot archive says so, keeps the bodies, and goes on working", async () => {
-  const key = await it.event("completed", 40);
-  const metric = await startWorker("/nowhere/at/all");
-  await until(async () => (await metric("failures_total")) === 1);
-  expect(await metric("last_success_timestamp_seconds")).toBe(0);
-  expect(await it.bodyOf(key)).toBeDefined();
-  expect(JSON.stringify(lines())).toContain("there is no folder");
 });
 
 test("A worker that is closed while a drop waits for somebody ends at once", async () => {

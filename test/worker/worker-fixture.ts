@@ -66,7 +66,6 @@ export function createTestRole(
   urls: ServerUrls,
   given: {
     concurrency?: number;
-    archiveDir?: string | undefined;
     onQueues?: (queues: Queues) => void;
   } = {},
 ) {
@@ -74,12 +73,11 @@ export function createTestRole(
   const at = (level: string) => (fields: object, message: string) =>
     void lines.push({ ...fields, level, message });
   const logger = { debug: () => {}, info: at("info"), warn: at("warn"), error: at("error") };
-  const { concurrency = 2, archiveDir, onQueues } = given;
+  const { concurrency = 2, onQueues } = given;
   const config = shopConfig([effect], { concurrency, shutdownTimeoutMs: 500 });
   const role = createWorkerRole({
     config,
     handlers: [effect],
-    archiveDir,
     groups: true,
     logger: logger as unknown as Logger,
     openStores: (watch) => {

@@ -2,7 +2,6 @@ import { openWorker, requireDatabase, warnIfUnsigned } from "@millrace/connect";
 import { hasCode, readEnvironment } from "@millrace/core";
 import {
   createLogger,
-  archiveDirOf,
   loadConfig,
   loadHandlers,
   onTermination,
@@ -35,7 +34,6 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     config,
     handlers,
     logger,
-    archiveDir: archiveDirOf(loaded),
     dashboardUrl: environment.DASHBOARD_URL,
     projectDir: projectDirOf(loaded),
     secrets: secretsToHide(config, env),

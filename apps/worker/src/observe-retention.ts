@@ -41,10 +41,6 @@ export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "acti
 function logNotice(notice: RetentionNotice, logger: Logger): void {
   const { kind } = notice;
   switch (kind) {
-    case "archived": {
-      const { day, events, file } = notice;
-      return logger.info({ day, events, file }, "bodies archived");
-    }
     case "dropped":
       return logger.info({ day: notice.day, bytes: notice.bytes }, "bodies dropped");
     case "busy":

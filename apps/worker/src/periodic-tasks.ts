@@ -36,21 +36,23 @@ export function startPeriodicTasks(
     readonly takeDisagreements: () => ReadonlyMap<DisagreementKind, number>;
     readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
     readonly leading: () => boolean;
-    readonly archiveDir: string | undefined;
     readonly observer: RetentionObserver;
   },
   config: Pick<Config, "retention" | "queue" | "sources">,
 ) {
-  const { pool, retentionPool, queues, leading, archiveDir, observer } = deps;
+  const { pool, retentionPool, queues, leading, observer } = deps;
   const { keepCompletedMs } = config.queue;
   const ledger = createRetentionLedger({ pool: retentionPool });
-  const policy = { ...config.retention, archiveDir };
 
   const start = (name: PeriodicTask, everyMs: number, run: Run) =>
     startTask(run, everyMs, (error) => observer.onError(name, error));
   const partitions = start("partitions", DAY_MS, () => ensurePartitions(pool));
   const retention = start("retention", HOUR_MS, async (signal) => {
-    const result = await runRetention({ ledger, notify: observer.onNotice }, policy, signal);
+    const result = await runRetention(
+      { ledger, notify: observer.onNotice },
+      config.retention,
+      signal,
+    );
     observer.onResult(result);
   });
   let keepMs = keepCompletedMs;

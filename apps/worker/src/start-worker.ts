@@ -29,7 +29,6 @@ export interface WorkerParts {
   readonly logger: Logger;
   readonly logError: ErrorLog;
   readonly groups: boolean;
-  readonly archiveDir: string | undefined;
   readonly dashboardUrl?: string | undefined;
   readonly projectDir?: string;
   readonly secrets?: readonly string[];
@@ -61,7 +60,7 @@ export async function startWorker(parts: WorkerParts) {
   const reconciler = startReconciler(parts, worker);
   const tasks = startPeriodicTasks(
     {
-      ...{ pool, retentionPool, ledger, queues, archiveDir: parts.archiveDir },
+      ...{ pool, retentionPool, ledger, queues },
       dashboardUrl: parts.dashboardUrl,
       takeDisagreements: reconciler.takeDisagreements,
       leading: () => reconciler.leading,

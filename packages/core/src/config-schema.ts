@@ -56,7 +56,6 @@ const retentionSchema = z
   .strictObject({
     bodiesDays: z.int().min(1).max(36_500).default(30),
     keysDays: z.int().min(1).max(36_500).default(90),
-    archive: z.string().min(1).optional(),
   })
   .refine(({ bodiesDays, keysDays }) => keysDays >= bodiesDays, {
     path: ["keysDays"],

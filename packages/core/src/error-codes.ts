@@ -117,7 +117,6 @@ export const ERROR_CODES = {
   migration_needed: {},
   migration_changed: {},
   migration_unknown: {},
-  archive_failed: {},
   session_needed: {},
   too_many_connections: {},
   already_running: {},

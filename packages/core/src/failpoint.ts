@@ -33,7 +33,6 @@ export type Failpoint =
   | "bulk_run.committed"
   | "bulk_run.enqueued"
   | "retention.moved"
-  | "retention.archived"
   | "retention.detached"
   | "retention.keys_deleted";
 

@@ -365,11 +365,6 @@ export interface RetentionOptions {
    * an older job is failed (`identity_expired`). Must be at least `bodiesDays`. Default: 90.
    */
   keysDays?: number | undefined;
-  /**
-   * Folder where a day's bodies are written as compressed JSON lines before they are dropped,
-   * relative to the config file. Default: none, bodies are dropped.
-   */
-  archive?: string | undefined;
 }
 
 /** The times of the reconciler, which compares the ledger with the queue. */

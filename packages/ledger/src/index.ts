@@ -37,7 +37,6 @@ export { findPooler, type Pooler } from "./connection/pooler.ts";
 export { USER_SCOPE } from "./schema/migration-files.ts";
 export { countActivity } from "./reads/count-activity.ts";
 export { ensurePartitions } from "./schema/bodies.ts";
-export type { ArchivedRow } from "./retention/archive-pages.ts";
 export type { BodyPartition } from "./retention/body-partitions.ts";
 export { createRetentionLedger, type RetentionLedger } from "./retention/index.ts";
 export type { RetryManyAnswer } from "./people/retry-many.ts";

@@ -6,7 +6,7 @@
  * - A bulk run does so for a filter: bulk-runs.ts starts it, bulk-runner.ts works it off.
  * - The reconciler: a pass (pass.ts) walks events and ended jobs (walk.ts), compares (compare.ts),
  *   and repairs (repair.ts): lost jobs, and actions that were cut off in between.
- * - The retention moves, archives, and drops the bodies of a day, then old keys.
+ * - The retention moves and drops the bodies of a day, then old keys.
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.
  */
@@ -22,7 +22,7 @@ export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
 export { changedQueues, findLedgerChanges, LEDGER_CHANGES } from "./reconcile/epochs.ts";
 export { Reconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
-export type { RetentionNotice, RetentionPolicy } from "./retention/archive-partition.ts";
+
 export * from "./retention/run-retention.ts";
 export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";

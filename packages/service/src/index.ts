@@ -7,7 +7,7 @@
  */
 export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
 export { closeServer, listen } from "./http-server.ts";
-export { archiveDirOf, loadConfig, projectDirOf, type LoadedConfig } from "./load-config.ts";
+export { loadConfig, projectDirOf, type LoadedConfig } from "./load-config.ts";
 export { loadHandlers } from "./load-handlers.ts";
 export { createLogger, type Logger } from "./logger.ts";
 export { createRegistry, metricsOf } from "./metrics.ts";

@@ -56,12 +56,6 @@ function missingParts(exported: unknown): string[] {
   });
 }
 
-/** Absolute path of the archive folder; undefined if bodies are dropped without archiving. */
-export function archiveDirOf({ config, directory }: LoadedConfig): string | undefined {
-  const { archive } = config.retention;
-  return archive === undefined ? undefined : resolve(directory, archive);
-}
-
 /** The current folder if it contains the config, else that of the config's `package.json`. */
 export function projectDirOf({ directory }: Pick<LoadedConfig, "directory">): string {
   const current = process.cwd();

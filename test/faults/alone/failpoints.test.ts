@@ -60,7 +60,6 @@ const STRUCK_IN = {
   "operations/retention.test.ts": [
     ...["retention.moved", "retention.detached", "retention.keys_deleted"],
   ],
-  "operations/retention-archive.test.ts": ["retention.archived"],
 } as const satisfies Record<string, readonly Failpoint[]>;
 
 type Struck = keyof typeof STEPS | (typeof STRUCK_IN)[keyof typeof STRUCK_IN][number];

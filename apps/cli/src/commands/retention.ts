@@ -6,7 +6,7 @@ import {
   type RetentionPolicy,
   type RetentionResult,
 } from "@millrace/operations";
-import { archiveDirOf, loadConfig } from "@millrace/service";
+import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
 import { readSettings, type CliContext } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
@@ -35,11 +35,10 @@ export function addCommands(program: Command, context: CliContext): void {
 
 type Ledger = ReturnType<typeof createRetentionLedger>;
 
-/** @throws `archive_failed`, `database_unavailable`, `migration_needed`, `session_needed` */
+/** @throws `database_unavailable`, `migration_needed`, `session_needed` */
 async function runRetentionCommand(context: CliContext, json: true | undefined): Promise<number> {
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
-  const policy = { ...loaded.config.retention, archiveDir: archiveDirOf(loaded) };
   const { DATABASE_URL, DATABASE_SESSION_URL } = await findStores(settings);
   const print = (text: string) => context.stdout.write(`${text}\n`);
   const opened = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
@@ -49,7 +48,7 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
       const isApart = DATABASE_SESSION_URL !== undefined;
       throw sessionNeeded("the retention", isApart ? "DATABASE_SESSION_URL" : "DATABASE_URL");
     }
-    const { result, counts } = await run(context, ledger, policy);
+    const { result, counts } = await run(context, ledger, loaded.config.retention);
     print(json === true ? resultJson(result, counts) : resultText(result, counts));
     return result.kind === "done" ? 0 : 1;
   });
@@ -58,7 +57,7 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
 type Ending = RetentionResult | { readonly kind: "cancelled" };
 
 type Counts = typeof NOTHING;
-const NOTHING = { moved: 0, archived: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
+const NOTHING = { moved: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
 
 async function run(
   context: CliContext,
@@ -74,7 +73,6 @@ async function run(
       context.stderr.write(`dropped the bodies of ${notice.day}\n`);
     }
     if (notice.kind === "moved") counts.moved += notice.events;
-    if (notice.kind === "archived") counts.archived += notice.events;
     if (notice.kind === "keys_deleted") counts.keys_deleted += notice.events;
   };
   try {
@@ -91,7 +89,6 @@ function resultText(result: Ending, counts: Counts): string {
   if (result.kind === "taken") return "nothing done: a worker is running retention";
   const lines = [
     `moved on ${counts.moved} bodies of events that are not completed`,
-    `archived ${counts.archived} events`,
     `dropped ${counts.partitions_dropped} days of bodies (${formatBytes(counts.bytes)})`,
     `deleted ${counts.keys_deleted} completed events`,
   ];

@@ -1,18 +1,15 @@
 import type pg from "pg";
 import { bind, type Methods } from "../connection/bind.ts";
 import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
-import { archivePages } from "./archive-pages.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
 import { deleteErrors, deleteRuns, forgetFinds } from "./delete-records.ts";
 import { deleteKeys } from "./delete-keys.ts";
 import { detachPartition, dropPartition } from "./drop-partition.ts";
-import { countEventsOf, moveBodies } from "./move-bodies.ts";
+import { moveBodies } from "./move-bodies.ts";
 
 const steps = {
   partitions: listPartitions,
-  countEventsOf,
   moveBodies,
-  archivePages,
   deleteKeys,
   deleteErrors,
   deleteRuns,

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
 import { runStatement } from "../connection/transaction.ts";
 import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
-import { BATCH, count } from "./retention-times.ts";
+import { BATCH } from "./retention-times.ts";
 
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
@@ -71,12 +71,4 @@ export async function moveBodies(pool: pg.Pool, partition: BodyPartition) {
   failpoint("retention.moved");
   const row = rows[0];
   return { found: Number(row?.found), moved: Number(row?.moved), bytes: row?.bytes ?? 0 };
-}
-
-const COUNT_EVENTS = `
-SELECT (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.recordedThen})
-  + (SELECT count(*) FROM millrace.events WHERE ${OF_DAY.movedThere}) AS count`;
-
-export async function countEventsOf(pool: pg.Pool, { day }: BodyPartition): Promise<number> {
-  return await count(pool, COUNT_EVENTS, [day]);
 }

@@ -15,8 +15,3 @@ export const COUNT: TransactionOptions = {
   limits: { ...BATCH.limits, statementTimeoutMs: 600_000 },
   deadlineMs: 610_000,
 };
-
-export async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
-  const { rows } = await runStatement<{ count: string }>(pool, { text, values }, COUNT);
-  return Number(rows[0]?.count);
-}

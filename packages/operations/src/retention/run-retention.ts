@@ -1,11 +1,27 @@
 import { wait } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
-import {
-  archivePartition,
-  checkArchiveDir,
-  type RetentionDeps,
-  type RetentionPolicy,
-} from "./archive-partition.ts";
+
+export interface RetentionPolicy {
+  readonly bodiesDays: number;
+  readonly keysDays: number;
+}
+
+export interface RetentionDeps {
+  readonly ledger: RetentionLedger;
+  readonly notify: (notice: RetentionNotice) => void;
+}
+
+export type RetentionNotice =
+  /** Bodies of events that are not completed were moved on from a day to today. */
+  | {
+      readonly kind: "moved";
+      readonly day: string;
+      readonly events: number;
+      readonly bytes: number;
+    }
+  | { readonly kind: "dropped"; readonly day: string; readonly bytes: number }
+  | { readonly kind: "busy"; readonly day: string }
+  | { readonly kind: "keys_deleted"; readonly events: number };
 
 export type RetentionResult =
   | {
@@ -21,14 +37,13 @@ export type RetentionResult =
 /**
  * Drops old bodies, and deletes old events and bulk runs, by the database's clock; never events
  * that are pending or failed. One process does it at a time; the next run continues a cut one.
- * @throws `archive_failed`, `database_unavailable`, the signal's reason
+ * @throws `database_unavailable`, the signal's reason
  */
 export async function runRetention(
   deps: RetentionDeps,
   policy: RetentionPolicy,
   signal?: AbortSignal,
 ): Promise<RetentionResult> {
-  if (policy.archiveDir !== undefined) await checkArchiveDir(policy.archiveDir);
   const ran = await deps.ledger.withLeadership((lost) =>
     runAlone(deps, policy, signal === undefined ? lost : AbortSignal.any([lost, signal])),
   );
@@ -43,7 +58,7 @@ async function runAlone(
   const dropped: string[] = [];
   const busy: string[] = [];
   for (const partition of await duePartitions(deps.ledger, policy)) {
-    const result = await retirePartition(deps, partition, { ...policy, signal });
+    const result = await retirePartition(deps, partition, signal);
     (result === "dropped" ? dropped : busy).push(partition.day);
     if (result === "busy") deps.notify({ kind: "busy", day: partition.day });
   }
@@ -64,17 +79,15 @@ async function duePartitions(
   return [...due.filter(isBegun), ...due.filter((partition) => !isBegun(partition))];
 }
 
-/** Bodies of events that are not completed move to today; the rest is archived and dropped. */
+/** Bodies of events that are not completed move to today; the rest is dropped. */
 async function retirePartition(
   deps: RetentionDeps,
   partition: BodyPartition,
-  options: { archiveDir?: string | undefined; signal: AbortSignal },
+  signal: AbortSignal,
 ): Promise<"dropped" | "busy"> {
   const { ledger, notify } = deps;
-  const { archiveDir, signal } = options;
   const { day, bytes } = partition;
   if (!(await moveBodies(deps, partition, signal))) return "busy";
-  if (archiveDir !== undefined) await archivePartition(deps, partition, { archiveDir, signal });
   if ((await ledger.detach(partition, signal)) === "busy") return "busy";
   // No event can come to need a body of a past day; if one did, it is moved here.
   if (!(await moveBodies(deps, partition, signal))) return "busy";
