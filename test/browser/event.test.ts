@@ -187,7 +187,7 @@ describeInBrowser("an event on the ledger's page", () => {
       await page.locator(".legend").waitFor();
       await expectAccessible(page, "the overview");
       await page.goto("/sources");
-      await page.getByText(/Ledger and queues (dis)?agree/).waitFor();
+      await page.getByRole("table").waitFor();
       await expectAccessible(page, "the sources");
       await page.goto("/events");
       await page.getByRole("link", { name: "evt_user_1" }).first().waitFor();

@@ -12,8 +12,8 @@ import { listQueued, readFilter, showEvent, type ShowDeps } from "@millrace/oper
 import { loadConfig, reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
-import { formatDetail, formatLine, formatList, formatQueued } from "../events/format-events.ts";
-import { followEvents, listEvents } from "../events/list-events.ts";
+import { formatDetail, formatList, formatQueued } from "../events/format-events.ts";
+import { listEvents } from "../events/list-events.ts";
 import { writeBody } from "../events/write-body.ts";
 import {
   EVENT_FILTER,
@@ -33,7 +33,6 @@ interface Options extends EventFilterOptions {
   readonly status?: (typeof STATUSES)[number];
   readonly limit: number;
   readonly json?: true;
-  readonly follow?: true;
   /** A file to write the body of the event to; true for standard output. */
   readonly body?: string | true | undefined;
 }
@@ -47,7 +46,6 @@ Examples:
   $ millrace events --status failed --since 1h
   $ millrace events --q evt_12 --json
   $ millrace events --find 'customer:cus_1 type:invoice.* body:"refund"'
-  $ millrace events --follow --status failed
   $ millrace events hookmesh evt_123            shows one event with its payload and attempts
   $ millrace events hookmesh evt_123 --body > event.json`;
 
@@ -74,16 +72,12 @@ export function addCommands(program: Command, context: CliContext): void {
       "--body [file]",
       "of one event: write the exact bytes of its body to a file, or to standard output",
     )
-    .option("-f, --follow", "keep printing events that arrive, complete, or fail, until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (source: string | undefined, eventId: string | undefined, flags: Options) => {
-      const { status, limit, json, follow, body, ...options } = flags;
+      const { status, limit, json, body, ...options } = flags;
       const outcome = OUTCOMES.find((one) => one === status);
       if (outcome !== undefined && options.outcome !== undefined) {
         command.error(`error: give --status ${outcome} or --outcome ${options.outcome}`);
-      }
-      if (follow === true && options.until !== undefined && options.until <= new Date()) {
-        command.error("error: --follow shows what comes, and --until is in the past");
       }
       if (body !== undefined && eventId === undefined) {
         command.error("error: --body needs one event: a source and an id");
@@ -98,8 +92,7 @@ export function addCommands(program: Command, context: CliContext): void {
       const how = { limit, json: json === true };
       if (source !== undefined && eventId !== undefined) {
         await show(context, { source, eventId }, { json: how.json, body });
-      } else if (follow === true) await followAll(context, filter, how);
-      else await list(context, filter, how);
+      } else await list(context, filter, how);
     });
 }
 
@@ -108,25 +101,6 @@ type Filter = Omit<EventSearch, "limit" | "cursor">;
 interface ListOptions {
   readonly limit: number;
   readonly json: boolean;
-}
-
-async function followAll(
-  context: CliContext,
-  asked: Filter,
-  { limit, json }: ListOptions,
-): Promise<void> {
-  const stop = new AbortController();
-  const dispose = context.onStopSignal(() => stop.abort());
-  try {
-    await withLedger(context, async (ledger) => {
-      const filter = await readSearch(context, ledger, asked);
-      for await (const event of followEvents(ledger, filter, { limit, signal: stop.signal })) {
-        context.stdout.write(`${json ? JSON.stringify(event) : formatLine(event)}\n`);
-      }
-    });
-  } finally {
-    dispose();
-  }
 }
 
 async function list(

@@ -66,19 +66,6 @@ export function statusOf({ status, outcome }: EventRow): string {
   return outcome === null || outcome === "handled" ? status : outcome;
 }
 
-export function formatLine(event: EventRow): string {
-  const { event_id, generation, processed_at, recorded_at, status, last_error } = event;
-  const columns = [
-    (processed_at ?? recorded_at).slice(11, 23),
-    statusOf(event).padEnd(9),
-    event.source.padEnd(10),
-    nameOf(event_id, generation).padEnd(28),
-    printable(event.type).padEnd(24),
-    status === "failed" ? printable(last_error ?? "") : "",
-  ];
-  return columns.join("  ").trimEnd();
-}
-
 export function formatDetail(detail: EventRecord, now: Date, sourceNote = ""): string {
   const { event, headers, find, conflicts, generations } = detail;
   const { deliveries, same_message: sameMessage, emitted_by: emittedBy, emitted } = detail;

@@ -8,7 +8,7 @@ import { EventPage } from "./event/event-page.tsx";
 import { EventsPage } from "./events/events-page.tsx";
 import { Rail } from "./layout/rail.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
-import { SourcesPage } from "./overview/sources-page.tsx";
+import { SourcesPage } from "./overview/sources-table.tsx";
 import { ErrorNote, PanelBoundary } from "./parts/error-note.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
 import { useTitle } from "./parts/page-head.tsx";

@@ -8,7 +8,7 @@ import { queryRows, queryWireRows } from "../connection/rows.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 
-export type BulkFilter = Omit<EventFilter, "limit" | "cursor" | "changedWithinMs">;
+export type BulkFilter = Omit<EventFilter, "limit" | "cursor">;
 
 export interface NewBulkRun {
   readonly verb: BulkVerb;

@@ -13,8 +13,6 @@ import { queryRows, toWire } from "../connection/rows.ts";
 
 /** As the API takes it: `since` and `until` are by the database's clock. */
 export interface EventFilter extends Partial<ReadQueryOf<"get /events">> {
-  /** Recorded, or completed or failed, within so many milliseconds, by the database's clock. */
-  readonly changedWithinMs?: number | undefined;
   /** Values of a source's `find` that it has: `customer: cus_1`. */
   readonly values?: readonly string[] | undefined;
   /** Fingerprints of errors, of which one is its last. */
@@ -157,7 +155,7 @@ export function orderOf({ order }: EventFilter): string {
 }
 
 export function conditionsOf(filter: EventFilter, values: unknown[]): string {
-  const { source, type, status, outcome, error, q, since, until, changedWithinMs, cursor } = filter;
+  const { source, type, status, outcome, error, q, since, until, cursor } = filter;
   const { tenant, run, snapshotOfRun, values: named, errors, searchWords = [] } = filter;
   const given = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
@@ -174,7 +172,6 @@ export function conditionsOf(filter: EventFilter, values: unknown[]): string {
     ...searchWords.map((word) => isNamed(word, source, given)),
     since !== undefined && `recorded_at >= ${given(since)}`,
     until !== undefined && `recorded_at < ${given(until)}`,
-    changedWithinMs !== undefined && changedWithin(given(changedWithinMs)),
     cursor !== undefined && after(cursor, filter.order, given),
     run !== undefined && ranIn(given(run)),
     snapshotOfRun !== undefined && inSnapshot(given(snapshotOfRun)),
@@ -219,12 +216,6 @@ function beginsWith(q: string, source: string | undefined): string {
     )
     SELECT source FROM known WHERE source IS NOT NULL
   ))`;
-}
-
-// now() and not the clock, which moves while it is read and so takes no index.
-function changedWithin(ms: string): string {
-  const since = `now() - ${ms} * interval '1 millisecond'`;
-  return `(recorded_at >= ${since} OR processed_at >= ${since})`;
 }
 
 function after(text: string, order: EventFilter["order"], given: Given): string {

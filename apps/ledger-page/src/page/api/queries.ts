@@ -11,7 +11,6 @@ const LIST_REST = 10;
 const HEALTH_TIMEOUT_MS = 4_000;
 const STATS_EVERY = 5_000;
 const ACTIVITY_EVERY = 20_000;
-const DISAGREEMENTS_EVERY = 60_000;
 
 export const SESSION_KEY = ["session"] as const;
 
@@ -131,12 +130,6 @@ export function activityQuery(query: QueryText<"get /activity">) {
     refetchInterval: ACTIVITY_EVERY,
   });
 }
-
-export const disagreementsQuery = queryOptions({
-  queryKey: ["disagreements"],
-  queryFn: ({ signal }) => request("get /disagreements", { signal }),
-  refetchInterval: DISAGREEMENTS_EVERY,
-});
 
 export function errorsQuery(query: QueryText<"get /errors">) {
   return queryOptions({

@@ -1,12 +1,11 @@
 import type { ActivityBucket } from "@millrace/api-contract";
 import { durationOf } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Navigate, useNavigate } from "react-router";
+import { Link, useNavigate } from "react-router";
 import { activityQuery, healthQuery, type ActivityRange } from "../api/queries.ts";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { SelectField, useUrlFields } from "../parts/filters.tsx";
 import { formatCount, formatShare } from "../parts/format.ts";
-import { isFiltered, readFilter } from "../parts/list-filter.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Age } from "../parts/time.tsx";
 import { Charts } from "./charts.tsx";
@@ -22,11 +21,9 @@ const RANGES = {
 const BEHIND_MS = 5 * 60_000;
 
 export function OverviewPage() {
-  const { given, change, query } = useUrlFields("cursor");
+  const { given, change } = useUrlFields("cursor");
   const asked = given("range") ?? "1h";
   const range = Object.hasOwn(RANGES, asked) ? (asked as ActivityRange) : "1h";
-  // The list of events had this address before.
-  if (isFiltered(readFilter(query))) return <Navigate to={`/events?${query}`} replace />;
   return (
     <>
       <PageHead title="Overview">

@@ -7,13 +7,28 @@ import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { Sparkline } from "./charts.tsx";
+
+export function SourcesPage() {
+  return (
+    <>
+      <PageHead
+        title="Sources"
+        about="Events by source and status, and the jobs that wait on its queue."
+      />
+      <PanelBoundary>
+        <SourcesTable />
+      </PanelBoundary>
+    </>
+  );
+}
 
 type NamedSource = readonly [name: string, of: SourceStats];
 
