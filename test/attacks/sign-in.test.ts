@@ -3,7 +3,6 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
-import { millrace } from "../support/run-in-process.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
@@ -151,16 +150,18 @@ describe("guessing at the dashboard's password", () => {
       (await fetch(`${url}/api/stats`, { headers: { cookie } })).status;
     expect(await status(other.url, stolen)).toBe(200);
     const id = stolen.cookie.split(".")[4] ?? "";
-    const listed = await millrace(["sessions", "--json"], { env: stack.pipeline.env });
-    expect(listed.stdout).toContain(id);
-    const ended = await millrace(["sessions", "--end", id], { env: stack.pipeline.env });
-    expect([ended.code, ended.stdout]).toEqual([0, `ended ${id}\n`]);
+    const asOwn = { headers: { cookie: own.cookie, "content-type": "application/json" } };
+    const listed = await fetch(`${one.url}/api/sessions`, asOwn);
+    expect(await listed.text()).toContain(id);
+    const end = async () =>
+      (await fetch(`${one.url}/api/sessions/${id}/end`, { ...asOwn, method: "POST", body: "{}" }))
+        .status;
+    expect(await end()).toBe(200);
     for (const { url } of [one, other]) {
       await until(async () => (await status(url, stolen)) === 401, { withinMs: 12_000 });
       expect(await status(url, own)).toBe(200);
     }
-    const again = await millrace(["sessions", "--end", id], { env: stack.pipeline.env });
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("session_not_found")]);
+    expect(await end()).toBe(404);
     await Promise.all([one.close(), other.close()]);
   });
 });

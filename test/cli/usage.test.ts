@@ -15,17 +15,7 @@ const folder = newFolder();
 describe("help", () => {
   const COMMANDS = [
     ...["init", "start", "ingress", "worker", "dashboard", "migrate", "send", "events", "retry"],
-    ...[
-      "providers",
-      "replay",
-      "give-up",
-      "pause",
-      "resume",
-      "sessions",
-      "doctor",
-      "retention",
-      "completion",
-    ],
+    ...["providers", "replay", "give-up", "pause", "resume", "doctor", "retention", "completion"],
   ];
 
   test.each(COMMANDS)("of %s has an example and ends well", async (command) => {

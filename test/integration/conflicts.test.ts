@@ -15,12 +15,9 @@ onEachBackend("an id that comes with another body", (prepare, backend) => {
     postOnce(stack.ingress.url, { id, type, data });
   const run = (...args: string[]) => millrace(args, { env: stack.pipeline.env });
   const listed = async (id: string) => {
-    const { stdout } = await run("conflicts", "acme", "--json");
-    return stdout
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as { event_id: string; body_hash: string; kept: boolean })
-      .filter(({ event_id }) => event_id === id);
+    const detail = await fetch(`${stack.dashboard.url}/api/events/acme/${id}`);
+    return ((await detail.json()) as { conflicts: { body_hash: string; kept: boolean }[] })
+      .conflicts;
   };
 
   test("is answered as a duplicate, kept, shown, and runs when a person says so", async () => {
@@ -85,15 +82,15 @@ onEachBackend("a known id with another attempt of the sender", (prepare) => {
     });
   }
   const conflicts = async () =>
-    (await millrace(["conflicts", "acme", "--json"], { env: stack.pipeline.env })).stdout;
+    (await stack.pipeline.database.query("select event_id from millrace.conflicts")).rows;
 
   test("fields of the attempt are no other body", async () => {
     const event = { id: "n_1", type: "page", of: "n", big: 2 ** 53 };
     expect(await deliver({ ...event, attempt_number: 1 })).toBeLessThan(300);
     await reaches(stack.pipeline.database, "n_1", "completed");
     expect(await deliver({ attempt_number: 2, ...event })).toBe(200);
-    expect(await conflicts()).toBe("");
+    expect(await conflicts()).toEqual([]);
     expect(await deliver({ ...event, of: "m", attempt_number: 3 })).toBe(200);
-    expect(await conflicts()).toContain("n_1");
+    expect(await conflicts()).toEqual([{ event_id: "n_1" }]);
   });
 });

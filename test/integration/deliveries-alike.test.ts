@@ -100,7 +100,7 @@ onOneBackend("deliveries that look alike", (prepare) => {
     if (second?.code) return `The second fails as \`${second.code}\`, and runs when you retry it`;
     if (second) return "Both events run";
     if (conflicts === 0) return "One runs";
-    return "The first runs, and the other body is kept (`millrace conflicts`)";
+    return "The first runs, and the other body is kept";
   }
 
   test("the page says how each pair ends", async () => {

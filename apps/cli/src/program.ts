@@ -5,7 +5,7 @@ import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import type { CliContext } from "./context.ts";
 import { reportError } from "./report-error.ts";
-import { formatTable, printable } from "./terminal-text.ts";
+import { printable } from "./terminal-text.ts";
 
 export async function runCli(
   args: readonly string[],
@@ -29,38 +29,6 @@ export async function runCli(
   }
 }
 
-const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
-  ["MILLRACE_CONFIG", "", "path of the config (default: ./millrace.config.ts)"],
-  ["DATABASE_URL", "", "Postgres for the ledger; if unset, `start` runs its own"],
-  ["DATABASE_SESSION_URL", "", "Postgres itself, where DATABASE_URL is a pooler"],
-  ["RETENTION_DATABASE_URL", "", "a login for a worker's retention; default: DATABASE_URL"],
-  ["DATABASE_PASSWORD_COMMAND", "", "prints the password of a URL without one, without a shell"],
-  ["REDIS_URL", "", "Redis for the queue; if unset, the queue is on Postgres"],
-  ["REDIS_CA_FILE", "", "private CA of a rediss:// REDIS_URL, a PEM file"],
-  ["MILLRACE_QUEUE_KEY", "", "keys that sign jobs on Redis; `start` makes one"],
-  ["<SOURCE>_WEBHOOK_SECRET", "", "a source's secrets, separated by commas; or ..._FILE"],
-  ["QUEUE_PREFIX", "bull", "begins the keys of the queues on Redis; one for each ledger"],
-  ["INGRESS_PORT", "3000", "port for webhooks; `start` takes the next free one"],
-  ["DASHBOARD_PORT", "3001", "port for the dashboard and its API"],
-  ["WORKER_PORT", "3002", "port for the worker's health and metrics"],
-  ["HOST", "127.0.0.1", "listen address; 0.0.0.0 for a single ingress or worker"],
-  ["DASHBOARD_USER", "", "operator's name; this or a token is required off-host"],
-  ["DASHBOARD_PASSWORD", "", "the operator's password"],
-  ["DASHBOARD_VIEWER_USER", "", "user name with read-only access"],
-  ["DASHBOARD_VIEWER_PASSWORD", "", "the viewer's password"],
-  ["DASHBOARD_TOKEN", "", "bearer tokens with operator access, separated by commas"],
-  ["DASHBOARD_VIEWER_TOKEN", "", "read-only bearer tokens, for example for Prometheus"],
-  ["DASHBOARD_TOKENS", "", "the same with names for the audit: deploy:token,ci:token"],
-  ["DASHBOARD_VIEWER_TOKENS", "", "read-only tokens with names"],
-  ["DASHBOARD_HOSTS", "", "additional host names of the dashboard: dash.example.com,..."],
-  ["DASHBOARD_URL", "", "address of the dashboard, for the links of alerts"],
-  ["TRUST_PROXY", "", "whose X-Forwarded-For counts: proxies (1), or addresses"],
-  ["MILLRACE_DATA_DIR", ".millrace", "where `start` keeps data, secrets, and run.json"],
-  ["MILLRACE_REDIS_VOLATILE", "0", "1 accepts a Redis without AOF"],
-  ["MILLRACE_GROUPS", "on", "off gives each event a transaction of its own"],
-  ["LOG_LEVEL", "info", "or trace, debug (shows stacks), warn, error, fatal, silent"],
-];
-
 const HELP = `
 Examples:
   $ millrace init                               create a starter config and handler
@@ -72,8 +40,7 @@ Examples:
   $ millrace replay hookmesh evt_1              run a completed event again
   $ millrace doctor                             find problems and their fixes
 
-Environment (a .env file is read; variables already set take precedence):
-${formatTable(VARIABLES.map(([name, ...rest]) => [`  ${name}`, ...rest]))}
+Variables of the environment, and of a file .env: docs/configuration.md#environment
 
 Exit codes: 0 success, 1 failure, 2 usage error.`;
 
@@ -96,11 +63,9 @@ const COMMANDS: readonly {
   { names: ["errors"], load: () => import("./commands/errors.ts") },
   { names: ["retry", "replay", "give-up"], load: () => import("./commands/retry-replay.ts") },
   { names: ["sources"], load: () => import("./commands/sources.ts") },
-  { names: ["conflicts"], load: () => import("./commands/conflicts.ts") },
   { names: ["runs"], load: () => import("./commands/runs.ts") },
   { names: ["pause", "resume"], load: () => import("./commands/pause.ts") },
   { names: ["audit"], load: () => import("./commands/audit.ts") },
-  { names: ["sessions"], load: () => import("./commands/sessions.ts") },
   { names: ["doctor"], load: () => import("./commands/doctor.ts") },
   { names: ["restored", "adopt"], load: () => import("./commands/identity.ts") },
   { names: ["retention"], load: () => import("./commands/retention.ts") },

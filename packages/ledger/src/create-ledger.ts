@@ -43,7 +43,7 @@ import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { activity } from "./reads/activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
 import { findFailedShares, findIncidents, findSilent, findOpen } from "./reads/find-incidents.ts";
-import { findEvent, findConflicts, findStatus, readBody } from "./reads/find-event.ts";
+import { findEvent, findStatus, readBody } from "./reads/find-event.ts";
 import { countFound, searchEvents } from "./reads/search.ts";
 import { adoptLedger, keepIdentity, readIdentity, serverEpoch } from "./repair/identity.ts";
 import { findLeader } from "./repair/leader.ts";
@@ -102,7 +102,6 @@ const PARTS = {
   retries: { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued },
   reads: {
     findEvent,
-    findConflicts,
     readBody,
     findDeliveries,
     findStatus,

@@ -141,8 +141,7 @@ function createJudge({ bulkWork }: Deps["ledger"]) {
       if (run.failedShareMax === null || askedAt < (dueAt.get(run.id) ?? 0)) return "goes_on";
     }
     const verdict = await bulkWork.judge(run);
-    if (verdict === "stopped") dueAt.delete(run.id);
-    else dueAt.set(run.id, performance.now() + 10 * (performance.now() - askedAt));
+    dueAt.set(run.id, performance.now() + 10 * (performance.now() - askedAt));
     return verdict;
   };
 }

@@ -16,7 +16,7 @@ export async function listQueued(
   { ledger, queues }: Deps,
   filter: EventSearch,
 ): Promise<QueuedPage | null> {
-  if (!canMatch(filter)) return NONE;
+  if (!canMatch(filter)) return { count: 0, events: [] };
   const sources = [...queues.queues.keys()].filter((name) => name === (filter.source ?? name));
   const readAll = () => Promise.all(sources.map((source) => readSource(queues, source, filter)));
   const pages = await queues.ping().then(readAll, () => []);
@@ -35,8 +35,6 @@ export async function listQueued(
       .map(({ source, job }) => queuedRow(source, job)),
   };
 }
-
-const NONE: QueuedPage = { count: 0, events: [] };
 
 function canMatch({ words = [], ...filter }: EventSearch): boolean {
   const { status, outcome, error, errors, values, body, run, until, cursor } = filter;

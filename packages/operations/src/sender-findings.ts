@@ -111,7 +111,7 @@ const silent = finding(
 const sharedIds = finding(
   "No ID came with two bodies in the last 7 days",
   "IDs came with two bodies in the last 7 days",
-  "See `millrace conflicts`. If a source takes its ID from a field that is not unique, choose another",
+  "See the table millrace.conflicts. If a source takes its ID from a field that is not unique, choose another",
 );
 
 const copies = finding(

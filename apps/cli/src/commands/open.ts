@@ -33,10 +33,8 @@ async function findPage(context: CliContext, source?: string, eventId?: string):
   const { environment, dataDir } = readSettings(context);
   const base = environment.DASHBOARD_URL ?? (await readRun(dataDir))?.dashboard_url;
   if (base === undefined) {
-    throw new MillraceError(
-      "invalid_config",
-      `Cannot find the dashboard: DASHBOARD_URL is not set, and no \`millrace start\` runs in ${dataDir}`,
-    );
+    const why = `DASHBOARD_URL is not set, and no \`millrace start\` runs in ${dataDir}`;
+    throw new MillraceError("invalid_config", `Cannot find the dashboard: ${why}`);
   }
   if (source === undefined) return base;
   const query = new URLSearchParams(eventId === undefined ? { source } : { source, id: eventId });

@@ -40,31 +40,28 @@ export function addCommands(program: Command, context: CliContext): void {
         context.setExitCode(await watchRun(context, ledger, run, options.json === true));
       });
     });
+  const changing = (verb: string, does: string) =>
+    runs
+      .command(verb)
+      .description(does)
+      .argument("<id>", "the run", runId)
+      .option("--reason <text>", "reason, recorded in the audit log", reasonText)
+      .option("--json", "print the run as JSON");
   for (const [verb, state] of Object.entries({
     pause: "paused",
     resume: "running",
     stop: "stopped",
   } as const)) {
-    runs
-      .command(verb)
-      .description(`${verb} a bulk run`)
-      .argument("<id>", "the run", runId)
-      .option("--reason <text>", "reason, recorded in the audit log", reasonText)
-      .option("--json", "print the run as JSON")
-      .action(async (id: number, _own: ChangeOptions, command: Command) => {
-        await changeRun(context, id, { state }, command.optsWithGlobals<ChangeOptions>());
-      });
+    changing(verb, `${verb} a bulk run`).action(
+      (id: number, _own: ChangeOptions, command: Command) =>
+        changeRun(context, id, { state }, command.optsWithGlobals<ChangeOptions>()),
+    );
   }
-  runs
-    .command("rate")
-    .description("change how many events per second a bulk run reaches")
-    .argument("<id>", "the run", runId)
+  changing("rate", "change how many events per second a bulk run reaches")
     .argument("<n>", "events per second", positiveNumber)
-    .option("--reason <text>", "reason, recorded in the audit log", reasonText)
-    .option("--json", "print the run as JSON")
-    .action(async (id: number, rate: number, _own: ChangeOptions, command: Command) => {
-      await changeRun(context, id, { rate }, command.optsWithGlobals<ChangeOptions>());
-    });
+    .action((id: number, rate: number, _own: ChangeOptions, command: Command) =>
+      changeRun(context, id, { rate }, command.optsWithGlobals<ChangeOptions>()),
+    );
 }
 
 // `runs --json` takes the flag from those that follow it.

@@ -19,7 +19,7 @@ LEFT JOIN millrace.events e ON e.source = m.source AND e.event_id = m.event_id
 WHERE m.run_id = $1 AND m.skipped IS NULL`;
 
 const PASS = `
-UPDATE millrace.bulk_runs SET canary_state = 'passed', error = NULL
+UPDATE millrace.bulk_runs SET canary_state = 'passed', error = $2
 WHERE id = $1 AND canary_state = 'running'`;
 
 const HOLD = `
@@ -44,20 +44,16 @@ export async function judgeRun(
 ): Promise<"goes_on" | "waits" | "stopped"> {
   const [counts] = await queryRows<Counts>(ledger, COUNT, [run.id]);
   if (counts === undefined) return "goes_on";
-  const update = (text: string, ...values: string[]) =>
-    queryRows(ledger, text, [run.id, ...values], ledger.short);
   const stop = stopReason(run, counts);
   if (stop !== undefined) {
-    await update(STOP, stop);
+    await queryRows(ledger, STOP, [run.id, stop], ledger.short);
     return "stopped";
   }
   if (run.canaryState !== "running") return "goes_on";
-  if (counts.completed < counts.all) {
-    await update(HOLD, holdReason(counts));
-    return "waits";
-  }
-  await update(PASS);
-  return "goes_on";
+  const isPassed = counts.completed === counts.all;
+  const text = isPassed ? PASS : HOLD;
+  await queryRows(ledger, text, [run.id, isPassed ? null : holdReason(counts)], ledger.short);
+  return isPassed ? "goes_on" : "waits";
 }
 
 function stopReason(run: OpenBulkRun, counts: Counts): string | undefined {

@@ -1,8 +1,8 @@
-import type { Conflict, EmittedBy, EventAct, EventHistory, EventRow } from "@millrace/api-contract";
+import type { EmittedBy, EventAct, EventHistory, EventRow } from "@millrace/api-contract";
 import { isStorable, shownPayload, type JsonText, type EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, queryWireRows, toWire } from "../connection/rows.ts";
+import { queryRows, toWire } from "../connection/rows.ts";
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
 import {
@@ -182,20 +182,6 @@ export async function findStatus(
   if (!isStorable(source) || !isStorable(eventId)) return undefined;
   const values = [source, eventId, generation ?? null];
   return (await queryRows<EventStatus>(ledger, STATUS, values))[0];
-}
-
-type FoundConflict = Conflict & { readonly source: string; readonly event_id: string };
-
-const FIND_CONFLICTS = `
-SELECT c.source, c.event_id, ${CONFLICT_COLUMNS}, ${BODY_KEPT("c")} AS kept FROM millrace.conflicts c
-WHERE $1::text IS NULL OR source = $1 ORDER BY first_seen_at DESC LIMIT $2`;
-
-export async function findConflicts(
-  ledger: LedgerContext,
-  source: string | undefined,
-  limit: number,
-): Promise<readonly FoundConflict[]> {
-  return await queryWireRows<FoundConflict>(ledger, FIND_CONFLICTS, [source ?? null, limit]);
 }
 
 export interface BodyPart {

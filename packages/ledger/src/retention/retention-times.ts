@@ -1,5 +1,4 @@
-import type pg from "pg";
-import { INDEXED_ONLY, runStatement, type TransactionOptions } from "../connection/transaction.ts";
+import { INDEXED_ONLY, type TransactionOptions } from "../connection/transaction.ts";
 
 export const BATCH: TransactionOptions = {
   limits: {
