@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { environmentSchema } from "@millrace/core";
 import { describe, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { freePort } from "../support/free-port.ts";
@@ -31,12 +30,9 @@ describe("help", () => {
     expect(code).toBe(0);
   });
 
-  test("of the command itself has each variable with its default, in lines that fit", async () => {
+  test("of the command itself names the page of the variables, in lines that fit", async () => {
     const { stdout } = await millrace(["--help"]);
-    for (const [name, value] of Object.entries(environmentSchema.parse({}))) {
-      expect(stdout).toMatch(new RegExp(`^  ${name} +${String(value).replace(".", "\\.")} `, "m"));
-    }
-    for (const name of Object.keys(environmentSchema.shape)) expect(stdout).toContain(`  ${name} `);
+    expect(stdout).toContain("docs/configuration.md#environment");
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
   });
 

@@ -33,7 +33,7 @@ onEachBackend("an id that comes with another body", (prepare, backend) => {
 
     const doctor = await run("doctor");
     expect(doctor.stdout).toMatch(/ids\s+IDs came with two bodies in the last 7 days: acme \(/);
-    const hash = conflicts[0]?.body_hash ?? "";
+    const hash = conflicts.at(-1)?.body_hash ?? "";
     const path = `${stack.dashboard.url}/api/events/acme/${id}`;
     const body = await (await fetch(`${path}/body?body_hash=${hash}`)).text();
     expect(body).toContain('"of":"third"');
