@@ -38,7 +38,7 @@ export function parseSearch(text: string, labels?: readonly string[]): Search {
       if (key in filter) throw refused(term, `\`${key}:\` is there twice`);
       filter[key] = value;
     } else if (labels?.includes(key) === false) {
-      const known = [...SEARCH_KEYS, ...labels].join(", ");
+      const known = [...new Set([...SEARCH_KEYS, ...labels])].join(", ");
       throw refused(term, `\`${key}\` is not among ${known}. In quotes it is searched as it is`);
     } else values.push(findText(key, value));
   }
