@@ -98,15 +98,13 @@ function email({ to, from = to, smtpUrl }: EmailOptions): AlertChannel {
       const transport = createTransport({ url: target, ...times });
       try {
         const text = [title, ...details, ...(url === undefined ? [] : [url])].join("\n\n");
-        await transport.sendMail({ from, to, subject: title.slice(0, SUBJECT_CHARS_MAX), text });
+        await transport.sendMail({ from, to, subject: title.slice(0, 200), text });
       } finally {
         transport.close();
       }
     },
   };
 }
-
-const SUBJECT_CHARS_MAX = 200;
 
 async function post(who: string, url: string, body: object, signal: AbortSignal): Promise<void> {
   const response = await fetch(url, {

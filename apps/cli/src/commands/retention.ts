@@ -40,7 +40,6 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
   const settings = readSettings(context);
   const loaded = await loadConfig(settings.configPath);
   const { DATABASE_URL, DATABASE_SESSION_URL } = await findStores(settings);
-  const print = (text: string) => context.stdout.write(`${text}\n`);
   const opened = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
   return await withOpen(opened, async ({ pool, pooler }) => {
     const ledger = createRetentionLedger({ pool });
@@ -49,7 +48,8 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
       throw sessionNeeded("the retention", isApart ? "DATABASE_SESSION_URL" : "DATABASE_URL");
     }
     const { result, counts } = await run(context, ledger, loaded.config.retention);
-    print(json === true ? resultJson(result, counts) : resultText(result, counts));
+    const text = json === true ? resultJson(result, counts) : resultText(result, counts);
+    context.stdout.write(`${text}\n`);
     return result.kind === "done" ? 0 : 1;
   });
 }

@@ -130,6 +130,8 @@ export const stytch = alias("stytch", {
   prefix: "svix",
   type: "{json:object_type}.{json:action}",
 });
+/** Events of Whop: the key is the whole secret as text. */
+export const whop = alias("whop", { key: "utf8" });
 
 interface Differences {
   readonly key?: KeyEncoding | KeyEncoding[] | undefined;
