@@ -131,7 +131,7 @@ export const OPERATIONS = {
     bodyBytesMax: 1024 * 1024,
     answer: ["RetriedMany", retriedMany],
     starts: true,
-    errors: ["unknown_source", "count_mismatch"],
+    errors: ["unknown_source", "count_mismatch", "error_not_found"],
   },
   "post /replay": {
     summary: "Starts a run that replays the settled events of a filter; a dry run counts them.",
@@ -139,7 +139,7 @@ export const OPERATIONS = {
     body: requests.replayBody,
     answer: ["ReplayedMany", replayedMany],
     starts: true,
-    errors: ["unknown_source", "count_mismatch"],
+    errors: ["unknown_source", "count_mismatch", "error_not_found"],
   },
   "post /give-up": {
     summary: "Starts a run that gives the pending events of a filter up; a dry run counts them.",
@@ -147,7 +147,7 @@ export const OPERATIONS = {
     body: requests.giveUpBody,
     answer: ["GivenUpMany", givenUpMany],
     starts: true,
-    errors: ["count_mismatch"],
+    errors: ["count_mismatch", "error_not_found"],
   },
   "get /errors": {
     summary: "Groups of equal errors, last seen first, or by `sort`.",
