@@ -18,9 +18,9 @@ const VALUE_BYTES_MAX = 64;
 /** Reads `json:data.customer`, or `buyer=json:data.customer`; undefined for any other text. */
 export function parseFind(text: string): FindPath | undefined {
   const at = text.indexOf("=json:");
-  const place = parsePosition(text.slice(at + 1));
-  if (place?.kind !== "json") return undefined;
-  const path = place.name;
+  const position = parsePosition(text.slice(at + 1));
+  if (position?.kind !== "json") return undefined;
+  const path = position.name;
   const label = at === -1 ? path.slice(path.lastIndexOf(".") + 1) : text.slice(0, at);
   return LABEL.test(label) && !SEARCH_KEYS.includes(label) ? { label, path } : undefined;
 }

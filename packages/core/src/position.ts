@@ -4,12 +4,12 @@ export interface Position {
   readonly name: string;
 }
 
-const PLACE =
+const POSITION =
   /^(?:header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|json:(?:\$\.)?([^\s$.[\]*{}][^\s.[\]*{}]*(?:\.[^\s.[\]*{}]+)*)|(form|query):([^\s{}]+))$/;
 
 /** Reads a position as a config writes it; undefined for any other text. */
 export function parsePosition(text: string): Position | undefined {
-  const [, header, json, kind, name] = PLACE.exec(text) ?? [];
+  const [, header, json, kind, name] = POSITION.exec(text) ?? [];
   if (header !== undefined) return { kind: "header", name: header.toLowerCase() };
   if (json !== undefined) return { kind: "json", name: json };
   if (name === undefined) return undefined;
