@@ -12,8 +12,8 @@ import {
   type LedgerContext,
   createContext,
   type LedgerOptions,
+  ping,
 } from "./connection/ledger-context.ts";
-import { ping } from "./connection/ping.ts";
 import { accept, noteConflicts } from "./intake/accept.ts";
 import { noteDeliveries, findDeliveries } from "./intake/deliveries.ts";
 import { noteRefusals, findRefusals, findRefusedSources } from "./intake/refusals.ts";

@@ -1,5 +1,4 @@
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 /** No statement shows them: policies that read settings, functions that set some until the end. */
 const HAZARDS = `

@@ -7,7 +7,16 @@ import {
 } from "drizzle-orm";
 import type pg from "pg";
 import type { ConnectionReset } from "./connection.ts";
-import { INDEXED_ONLY, PLAN_BY_KEY, transaction, type TransactionOptions } from "./transaction.ts";
+import { databaseReadOnly } from "./database-errors.ts";
+import {
+  INDEXED_ONLY,
+  PLAN_BY_KEY,
+  runStatement,
+  runStatementOn,
+  transaction,
+  withConnection,
+  type TransactionOptions,
+} from "./transaction.ts";
 
 export interface LedgerOptions extends Partial<SourceRules> {
   /** Milliseconds that the ledger's own statements may take. */
@@ -72,4 +81,56 @@ export async function read<T>(
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   return await transaction(ledger.pool, work, ledger.reads);
+}
+
+export async function queryRows<Row extends pg.QueryResultRow>(
+  { pool, reads }: LedgerContext,
+  text: string,
+  values: unknown[] = [],
+  options: TransactionOptions = reads,
+): Promise<Row[]> {
+  return (await runStatement<Row>(pool, { text, values }, options)).rows;
+}
+
+export async function queryWireRows<Row extends object>(
+  ledger: LedgerContext,
+  text: string,
+  values: unknown[] = [],
+  options: TransactionOptions = ledger.reads,
+): Promise<Row[]> {
+  return (await queryRows(ledger, text, values, options)).map((row) => toWire(row) as Row);
+}
+
+type WireRow<Row> = {
+  [Name in keyof Row]: Date extends Row[Name] ? Exclude<Row[Name], Date> | string : Row[Name];
+};
+
+/** The driver gives instants as Dates. */
+export function toWire<Row extends object>(row: Row): WireRow<Row> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    value instanceof Date ? value.toISOString() : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS found";
+
+/**
+ * Asks Postgres whether it takes writes, with a COMMIT, because a server whose commits hang takes
+ * none. Closes a connection that does not, so that the next one looks up the server's name again.
+ * @throws `database_read_only` on a standby, or where writes are switched off
+ */
+export async function ping({ pool, short }: LedgerContext): Promise<void> {
+  await withConnection(pool, short.deadlineMs, async (connection) => {
+    const query = { text: IS_READ_ONLY };
+    const { rows } = await runStatementOn<{ found: boolean }>(
+      connection.client,
+      query,
+      short.limits,
+    );
+    if (rows[0]?.found !== true) return;
+    connection.discard();
+    throw databaseReadOnly();
+  });
 }

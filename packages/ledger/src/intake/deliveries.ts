@@ -1,8 +1,7 @@
 import type { Deliveries, Delivery } from "@millrace/api-contract";
 import { isStorable, type DeliveryOutcome, type EventLookup } from "@millrace/core";
 import type pg from "pg";
-import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, read, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface RepeatedDelivery extends EventLookup {
   readonly outcome: DeliveryOutcome;

@@ -1,6 +1,5 @@
 import { SIGNATURE_REASONS, type ErrorCode } from "@millrace/core";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface Refusals {
   readonly source: string | undefined;

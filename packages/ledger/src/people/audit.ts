@@ -1,8 +1,7 @@
 import type { AuditEntry, AuditPage } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, queryWireRows } from "../connection/rows.ts";
+import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 

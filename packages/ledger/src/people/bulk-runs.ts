@@ -3,8 +3,7 @@ import { MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import { toJson, type Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, queryWireRows } from "../connection/rows.ts";
+import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
 

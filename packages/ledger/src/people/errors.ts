@@ -7,8 +7,7 @@ import type {
 } from "@millrace/api-contract";
 import { areStorable, isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, queryWireRows } from "../connection/rows.ts";
+import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement } from "../connection/transaction.ts";
 
 type Query = ReadQueryOf<"get /errors">;

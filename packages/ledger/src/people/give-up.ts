@@ -1,7 +1,6 @@
 import { wait, type EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type GiveUpAnswer =

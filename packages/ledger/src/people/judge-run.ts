@@ -1,5 +1,4 @@
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 import type { OpenBulkRun } from "./bulk-runs.ts";
 
 /** Of fewer results, a share says little. */

@@ -1,8 +1,7 @@
 import type { SessionEntry } from "@millrace/api-contract";
 import { isStorable } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, queryWireRows } from "../connection/rows.ts";
+import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface SeenSession {
   readonly id: string;

@@ -1,7 +1,6 @@
 import type { ActivityBucket } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 // To the microsecond, which is what Postgres' clock gives.
 const inMilliseconds = (ms: number | null): number | null =>

@@ -1,8 +1,7 @@
 import type { EmittedBy, EventAct, EventHistory, EventRow } from "@millrace/api-contract";
 import { isStorable, shownPayload, type JsonText, type EventLookup } from "@millrace/core";
 import type pg from "pg";
-import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, toWire } from "../connection/rows.ts";
+import { queryRows, read, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
 import {

@@ -8,8 +8,7 @@ import {
   type EventStatus,
 } from "@millrace/core";
 import { EVENT_COLUMNS } from "./event-row.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows, toWire } from "../connection/rows.ts";
+import { queryRows, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 
 /** As the API takes it: `since` and `until` are by the database's clock. */
 export interface EventFilter extends Partial<ReadQueryOf<"get /events">> {

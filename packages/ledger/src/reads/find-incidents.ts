@@ -1,7 +1,6 @@
 import { ALERTS_SOURCE } from "@millrace/core";
 import type { BulkRun } from "@millrace/api-contract";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes; `ERRORS_MAX` and one at most. */

@@ -1,7 +1,6 @@
 import type { Search } from "@millrace/api-contract";
 import { findText, MillraceError } from "@millrace/core";
-import { read, type LedgerContext } from "../connection/ledger-context.ts";
-import { toWire } from "../connection/rows.ts";
+import { read, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 import {
   conditionsOf,
   countEvents,

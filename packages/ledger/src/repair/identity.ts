@@ -1,7 +1,6 @@
 import { hasCode, MillraceError, type DatabaseName, type LedgerName } from "@millrace/core";
 import type pg from "pg";
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { databaseReadOnly } from "../connection/database-errors.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 

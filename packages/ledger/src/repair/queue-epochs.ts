@@ -1,5 +1,4 @@
-import type { LedgerContext } from "../connection/ledger-context.ts";
-import { queryRows } from "../connection/rows.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface KeptEpoch {
   readonly epoch: string;
