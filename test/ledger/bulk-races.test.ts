@@ -3,7 +3,7 @@ import type { EventKey } from "@millrace/core";
 import type { OpenBulkRun } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { giveUpManyOn } from "../../packages/ledger/src/people/give-up.ts";
+import { giveUpMany } from "../../packages/ledger/src/people/give-up.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
 
@@ -153,7 +153,7 @@ test("a give-up that meets a transaction which ends at once is done all the same
     await held.query("COMMIT");
     return answer;
   };
-  expect(await giveUpManyOn(send, [key])).toEqual(["given_up"]);
+  expect(await giveUpMany({ send }, [key])).toEqual(["given_up"]);
 });
 
 test("a claim that loses to a give-up runs nothing, and the event stays failed", async () => {

@@ -12,8 +12,8 @@ import { COUNT_ERROR, groupValues } from "./fail.ts";
 import { cutText } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
-import { runStatement, transaction, type Send } from "../connection/transaction.ts";
-import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
+import { transaction } from "../connection/transaction.ts";
+import { BODY_KEPT } from "../schema/bodies.ts";
 import { keptDigest } from "./same-message.ts";
 
 export interface AbandonReason {
@@ -34,11 +34,11 @@ export async function abandonEvent(
   event: EventKey | EnvelopedEvent,
   reason: AbandonReason,
 ): Promise<AbandonAnswer> {
-  const send: Send = (query) => runStatement(ledger.pool, query, ledger.short);
-  const answer = await abandonKnown(send, event, reason);
+  const answer = await abandonKnown(ledger, event, reason);
   if (answer === "unknown" && reason.code === "replay_lost") {
-    await restoreReplay(ledger, event);
-    return await abandonKnown(send, event, reason);
+    const { source, eventId, generation } = event;
+    await ledger.send({ text: RESTORE_REPLAY, values: [source, eventId, generation] });
+    return await abandonKnown(ledger, event, reason);
   }
   if (answer !== "unknown" || !("body" in event)) return answer;
   if (event.body === undefined && reason.code !== "body_lost") return answer;
@@ -46,19 +46,23 @@ export async function abandonEvent(
   if (event.body === undefined) return await abandonWithoutBody(ledger, event, reason);
   const [result] = await accept(ledger, [{ ...event, body: event.body }]);
   if (result instanceof Error) throw result;
-  return await abandonKnown(send, event, reason);
+  return await abandonKnown(ledger, event, reason);
 }
 
-/** One commit: a promoted standby must not have the event pending without its failure. */
+/**
+ * Its row reserves the id of a body, which its sender's redelivery fills. One commit: a promoted
+ * standby must not have the event pending without its failure.
+ */
 async function abandonWithoutBody(
   ledger: LedgerContext,
   event: EnvelopedEvent,
   reason: AbandonReason,
 ): Promise<AbandonAnswer> {
+  const { source, eventId, generation, type, bodyHash, unsigned, acceptedAtMs } = event;
+  const identity = [source, eventId, generation, type, bodyHash, unsigned, keptDigest(event)];
   const work = async (client: pg.PoolClient) => {
-    const send: Send = (query) => client.query(query);
-    await recordWithoutBody(send, event);
-    return await abandonKnown(send, event, reason);
+    await client.query(RECORD_BODILESS, [...identity, acceptedAtMs]);
+    return await abandonKnown({ send: (query) => client.query(query) }, event, reason);
   };
   return await transaction(ledger.pool, work, ledger.short);
 }
@@ -96,17 +100,16 @@ async function isExpired(
 ): Promise<boolean> {
   const text =
     "SELECT to_timestamp($1::float8 / 1000) < now() - make_interval(days => $2::int) AS expired";
-  const query = { text, values: [acceptedAtMs, ledger.keysDays] };
-  const { rows } = await runStatement<{ expired: boolean }>(ledger.pool, query, ledger.short);
+  const values = [acceptedAtMs, ledger.keysDays];
+  const { rows } = await ledger.send<{ expired: boolean }>({ text, values });
   return rows[0]?.expired === true;
 }
 
 async function abandonKnown(
-  send: Send,
+  { send }: Pick<LedgerContext, "send">,
   key: EventKey,
-  reason: AbandonReason,
+  { code, message, run }: AbandonReason,
 ): Promise<AbandonAnswer> {
-  const { code, message, run } = reason;
   const group = groupValues(identifyError({ code, text: message }));
   const query = GIVE_UP({ ...key, ...group, code, message: cutText(message), run });
   const { rows } = await send<{ status: EventStatus }>(query);
@@ -122,18 +125,10 @@ async function abandonKnown(
   }
 }
 
-// Its row reserves the id of a body, which its sender's redelivery fills.
-
 const RECORD_BODILESS = `
 INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, digest, received_at, body_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), nextval('millrace.body_id'))
 ON CONFLICT DO NOTHING`;
-
-async function recordWithoutBody(send: Send, event: EnvelopedEvent): Promise<void> {
-  const { source, eventId, generation, type, bodyHash, unsigned, acceptedAtMs } = event;
-  const identity = [source, eventId, generation, type, bodyHash, unsigned, keptDigest(event)];
-  await send({ text: RECORD_BODILESS, values: [...identity, acceptedAtMs] });
-}
 
 /** The day's bodies may have been dropped since. */
 const RESTORE_BODY = `
@@ -150,12 +145,8 @@ export async function restoreBody(
   ledger: LedgerContext,
   { source, eventId, bodyHash, headers, body }: IncomingEvent,
 ): Promise<boolean> {
-  const query = {
-    text: RESTORE_BODY,
-    values: [source, eventId, bodyHash, JSON.stringify(headers), body],
-  };
-  const { rowCount } = await runStatement(ledger.pool, query, ledger.short);
-  return rowCount === 1;
+  const values = [source, eventId, bodyHash, JSON.stringify(headers), body];
+  return (await ledger.send({ text: RESTORE_BODY, values })).rowCount === 1;
 }
 
 /** A body of another day is copied to today's partition, as a replay does. */
@@ -181,11 +172,3 @@ SELECT f.body_day, b.id, b.headers, b.body
 FROM fresh f CROSS JOIN before JOIN millrace.bodies b ON b.day = before.body_day AND b.id = before.body_id
 WHERE before.body_day <> f.body_day
 ON CONFLICT DO NOTHING`;
-
-async function restoreReplay(
-  ledger: LedgerContext,
-  { source, eventId, generation }: EventKey,
-): Promise<void> {
-  const query = { text: RESTORE_REPLAY, values: [source, eventId, generation] };
-  await withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
-}

@@ -6,6 +6,7 @@ import {
   type TablesRelationalConfig,
 } from "drizzle-orm";
 import type pg from "pg";
+import { withPartitions } from "../schema/bodies.ts";
 import type { ConnectionReset } from "./connection.ts";
 import { databaseReadOnly } from "./database-errors.ts";
 import {
@@ -15,6 +16,7 @@ import {
   runStatementOn,
   transaction,
   withConnection,
+  type Send,
   type TransactionOptions,
 } from "./transaction.ts";
 
@@ -36,6 +38,8 @@ export interface LedgerContext extends SourceRules {
   readonly pool: pg.Pool;
   /** For the ledger's own short transactions, which find every row by an index. */
   readonly short: TransactionOptions;
+  /** Sends a statement in such a transaction. */
+  readonly send: Send;
   readonly prepared: TransactionOptions;
   /** For reads, whose plan is up to the planner. */
   readonly reads: TransactionOptions;
@@ -52,9 +56,11 @@ export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerCont
   const limits = { statementTimeoutMs, lockTimeoutMs, idleTimeoutMs: statementTimeoutMs };
   // Postgres ends a statement itself; one that takes longer will never be answered.
   const deadlineMs = statementTimeoutMs + 2_000;
+  const short = { limits: { ...limits, planning: INDEXED_ONLY }, deadlineMs };
   return {
     pool,
-    short: { limits: { ...limits, planning: INDEXED_ONLY }, deadlineMs },
+    short,
+    send: (query) => withPartitions(pool, () => runStatement(pool, query, short)),
     prepared: { limits: { ...limits, planning: PLAN_BY_KEY }, deadlineMs },
     reads: { limits, deadlineMs },
     lockTimeoutMs,

@@ -3,7 +3,6 @@ import { areStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 export type AuditJson = Readonly<Record<string, unknown>>;
 
@@ -84,7 +83,7 @@ export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Pr
     filter: filter === undefined ? null : toJson(filter),
     reason: reason === undefined ? null : cutText(reason),
   });
-  const { rows } = await runStatement<{ id: string }>(ledger.pool, query, ledger.short);
+  const { rows } = await ledger.send<{ id: string }>(query);
   const [row] = rows;
   if (row === undefined) throw new MillraceError("internal", "Cannot audit: no row was written");
   return row.id;

@@ -6,11 +6,11 @@ import { withPartitions } from "../schema/bodies.ts";
 import type { OpenBulkRun } from "./bulk-runs.ts";
 import { packKeys } from "../claims/event-batch.ts";
 import { cursorOf, listQuery, type ListedRow } from "../reads/find-events.ts";
-import { giveUpManyOn } from "./give-up.ts";
+import { giveUpMany } from "./give-up.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { replayOn } from "./replay.ts";
-import { retryManyOn } from "./retry-many.ts";
-import { transaction } from "../connection/transaction.ts";
+import { replay } from "./replay.ts";
+import { retryMany } from "./retry-many.ts";
+import { transaction, type Send } from "../connection/transaction.ts";
 
 export type BulkBatch =
   /** The run was paused, stopped, or carried on by another worker: nothing was done. */
@@ -162,7 +162,9 @@ async function act(
   const mayAct = ({ source }: EventKey) => run.verb === "give_up" || isConfigured(source);
   const strangers = keys.filter((key) => !mayAct(key));
   const known = keys.filter(mayAct);
-  const acted = known.length === 0 ? [] : await actOnAll(client, known);
+  // Without a name: names belong to the pool.
+  const send: Send = ({ text, values }) => client.query(text, values);
+  const acted = known.length === 0 ? [] : await actOnAll({ send }, known);
   const members = [...acted, ...strangers.map((key) => ({ key, skipped: "unknown_source" }))];
   const noted = members.filter((member) => newGeneration(member) !== null || member.skipped);
   if (noted.length === 0) return members;
@@ -175,11 +177,14 @@ function newGeneration({ key, event }: Member): number | null {
   return event === undefined || event.generation === key.generation ? null : event.generation;
 }
 
-type Act = (client: pg.PoolClient, keys: readonly EventKey[]) => Promise<readonly Member[]>;
+type Act = (
+  transaction: Pick<LedgerContext, "send">,
+  keys: readonly EventKey[],
+) => Promise<readonly Member[]>;
 
 const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
-  retry: async (client, keys) => {
-    const answers = await retryManyOn(sendOn(client), keys);
+  retry: async (transaction, keys) => {
+    const answers = await retryMany(transaction, keys);
     return keys.map((key, index) => {
       const answer = answers[index];
       if (answer?.kind === "retried") return { key, event: answer.event, skipped: null };
@@ -187,28 +192,22 @@ const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
       return { key, skipped: isMissing ? answer.kind : "not_failed" };
     });
   },
-  replay: async (client, keys) => {
-    const answers = await replayOn(sendOn(client), keys);
+  replay: async (transaction, keys) => {
+    const answers = await replay(transaction, keys);
     return keys.map((key, index) => {
       const answer = answers[index];
       if (answer?.kind === "replayed") return { key, event: answer.event, skipped: null };
       return { key, skipped: answer?.kind ?? "not_found" };
     });
   },
-  give_up: async (client, keys) => {
-    const answers = await giveUpManyOn(sendOn(client), keys);
+  give_up: async (transaction, keys) => {
+    const answers = await giveUpMany(transaction, keys);
     return keys.map((key, index) => {
       const answer = answers[index] ?? "not_found";
       return { key, skipped: answer === "given_up" ? null : answer };
     });
   },
 };
-
-/** Sends a statement in the open transaction, without a name: names belong to the pool. */
-const sendOn =
-  (client: pg.PoolClient) =>
-  <Row extends pg.QueryResultRow>({ text, values }: pg.QueryConfig) =>
-    client.query<Row>(text, values);
 
 function addSkips(
   before: Readonly<Record<string, number>>,

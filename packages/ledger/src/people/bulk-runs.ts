@@ -5,7 +5,6 @@ import { toJson, type Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 export type BulkFilter = Omit<EventFilter, "limit" | "cursor">;
 
@@ -124,7 +123,7 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
     canary: run.canary ?? null,
     failedShareMax: run.failedShareMax ?? null,
   });
-  const { rows } = await runStatement<{ id: number }>(ledger.pool, query, ledger.short);
+  const { rows } = await ledger.send<{ id: number }>(query);
   return await getRun(ledger, rows[0]?.id ?? 0);
 }
 
@@ -147,8 +146,8 @@ export async function changeRun(
   { state, rate }: BulkRunChange,
 ): Promise<BulkRun> {
   const { state: found } = await getRun(ledger, id);
-  const query = { text: CHANGE, values: [id, state ?? null, rate ?? null] };
-  const { rowCount } = await runStatement(ledger.pool, query, ledger.short);
+  const values = [id, state ?? null, rate ?? null];
+  const { rowCount } = await ledger.send({ text: CHANGE, values });
   if (rowCount === 1) return await getRun(ledger, id);
   const now = isEnded(found) ? found : (await getRun(ledger, id)).state;
   throw new MillraceError("run_ended", `Cannot change run ${id}: it is ${now}`);

@@ -8,7 +8,6 @@ import type {
 import { areStorable, isStorable, MillraceError } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 type Query = ReadQueryOf<"get /errors">;
 export type ErrorFilter = Partial<Query> & Pick<Query, "limit">;
@@ -109,7 +108,7 @@ export async function setErrorState(
     note === undefined ? null : cutText(note),
     by === null ? null : cutText(by, 1_024),
   ];
-  const { rowCount } = await runStatement(ledger.pool, { text: SET_STATE, values }, ledger.short);
+  const { rowCount } = await ledger.send({ text: SET_STATE, values });
   if (rowCount !== 1) throw notFound(fingerprint);
 }
 

@@ -1,7 +1,6 @@
 import { wait, type EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
-import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
@@ -13,14 +12,7 @@ export type GiveUpAnswer =
 
 /** One answer for each key, in order. Waits for no handler. Events stay in their error group. */
 export async function giveUpMany(
-  ledger: LedgerContext,
-  keys: readonly EventKey[],
-): Promise<readonly GiveUpAnswer[]> {
-  return await giveUpManyOn((query) => runStatement(ledger.pool, query, ledger.short), keys);
-}
-
-export async function giveUpManyOn(
-  send: Send,
+  { send }: Pick<LedgerContext, "send">,
   keys: readonly EventKey[],
 ): Promise<readonly GiveUpAnswer[]> {
   const found = new Map<string, GiveUpAnswer>();

@@ -1,56 +1,44 @@
 import type { EnvelopedEvent, EventLookup } from "@millrace/core";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { isStorableKey, packKeys } from "../claims/event-batch.ts";
-import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
+import { BODY_KEPT } from "../schema/bodies.ts";
 import { eventColumn } from "../repair/ledger-status.ts";
-import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type ReplayAnswer =
   /** It is pending as a new generation. The caller enqueues its job. */
   | { readonly kind: "replayed"; readonly event: EnvelopedEvent }
-  /** Its latest generation is pending: it is running or about to run. */
-  | { readonly kind: "not_settled" }
-  | { readonly kind: "superseded" }
-  | { readonly kind: "not_found" | "body_missing" };
-
-export interface ReplayOptions {
-  /** Runs the other body of a conflict instead of the event's own. */
-  readonly bodyHash?: string | undefined;
-}
+  /** `not_settled`: its latest generation is pending; it is running or about to run. */
+  | { readonly kind: "not_settled" | "superseded" | "not_found" | "body_missing" };
 
 /**
  * Makes settled events pending as a new generation: one answer for each lookup, in order. A
  * generation that is given must be the latest. Of two calls at once, one replays an event.
+ * @param options.bodyHash - runs the other body of a conflict instead of the event's own.
  */
 export async function replay(
-  ledger: LedgerContext,
+  { send }: Pick<LedgerContext, "send">,
   lookups: readonly EventLookup[],
-  options: ReplayOptions = {},
+  { bodyHash }: { readonly bodyHash?: string | undefined } = {},
 ): Promise<readonly ReplayAnswer[]> {
-  const send: Send = (query) =>
-    withPartitions(ledger.pool, () => runStatement(ledger.pool, query, ledger.short));
-  return await replayOn(send, lookups, options);
-}
-
-export async function replayOn(
-  send: Send,
-  lookups: readonly EventLookup[],
-  options: ReplayOptions = {},
-): Promise<readonly ReplayAnswer[]> {
-  const wanted = new Map<string, EventLookup>();
-  for (const lookup of lookups) if (isStorableKey(lookup)) wanted.set(nameOf(lookup), lookup);
-  const answers = await runReplay(send, [...wanted.values()], options);
-  const again = [...wanted].filter(([name]) => answers.get(name) === "again");
-  if (again.length > 0) {
-    // The next snapshot sees the generation that another replay has made in the meantime.
-    const lookAgain = again.map(([, lookup]) => lookup);
-    for (const [name, answer] of await runReplay(send, lookAgain, options)) {
-      answers.set(name, answer === "again" ? { kind: "not_settled" } : answer);
+  const storable = lookups.filter(isStorableKey);
+  const wanted = new Map(storable.map((lookup) => [nameOf(lookup), lookup] as const));
+  const found = new Map<string, Row>();
+  const ask = async (asked: readonly EventLookup[]) => {
+    const values = [...packKeys(asked), bodyHash ?? null];
+    const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
+    for (const row of rows) {
+      found.set(nameOf({ ...row.event, generation: row.wanted ?? undefined }), row);
     }
-  }
+  };
+  await ask([...wanted.values()]);
+  const again = [...wanted].filter(([name]) => found.get(name)?.kind === "again");
+  // The next snapshot sees the generation that another replay has made in the meantime.
+  if (again.length > 0) await ask(again.map(([, lookup]) => lookup));
   return lookups.map((lookup) => {
-    const answer = answers.get(nameOf(lookup));
-    return answer === undefined || answer === "again" ? { kind: "not_found" } : answer;
+    const row = found.get(nameOf(lookup));
+    if (row === undefined) return { kind: "not_found" };
+    const kind = row.kind === "again" ? "not_settled" : row.kind;
+    return kind === "replayed" ? { kind, event: row.event } : { kind };
   });
 }
 
@@ -113,26 +101,6 @@ SELECT l.wanted, ${eventColumn("l", "l.generation + 1")},
 FROM latest l
 LEFT JOIN fresh f ON f.source = l.source AND f.event_id = l.event_id
   AND f.generation = l.generation + 1`;
-
-async function runReplay(
-  send: Send,
-  lookups: readonly EventLookup[],
-  { bodyHash }: ReplayOptions,
-): Promise<Map<string, ReplayAnswer | "again">> {
-  const values = [...packKeys(lookups), bodyHash ?? null];
-  const { rows } = await send<Row>({ name: "millrace_replay", text: REPLAY, values });
-  return new Map(
-    rows.map((row) => {
-      const generation = row.wanted ?? undefined;
-      return [nameOf({ ...row.event, generation }), answerOf(row)];
-    }),
-  );
-}
-
-function answerOf({ kind, event }: Row): ReplayAnswer | "again" {
-  if (kind === "again") return kind;
-  return kind === "replayed" ? { kind, event } : { kind };
-}
 
 function nameOf({ source, eventId, generation }: EventLookup): string {
   return `${source}\0${generation ?? "latest"}\0${eventId}`;

@@ -3,13 +3,10 @@ import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { eventColumn } from "../repair/ledger-status.ts";
-import { runStatement, type Send } from "../connection/transaction.ts";
 
 export type RetryManyAnswer =
-  /** It was failed and is pending now. The caller enqueues its job. */
-  | { readonly kind: "retried"; readonly event: EnvelopedEvent }
-  /** It was pending before, and nothing was changed. */
-  | { readonly kind: "pending"; readonly event: EnvelopedEvent }
+  /** `retried`: it was failed, and the caller enqueues its job. `pending` before: no change. */
+  | { readonly kind: "retried" | "pending"; readonly event: EnvelopedEvent }
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
@@ -17,28 +14,21 @@ export type RetryManyAnswer =
  * order. Of two calls at once, one retries an event.
  */
 export async function retryMany(
-  ledger: LedgerContext,
+  { send }: Pick<LedgerContext, "send">,
   keys: readonly EventKey[],
-  options: { dryRun?: boolean } = {},
+  { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<readonly RetryManyAnswer[]> {
-  const send: Send = (query) => runStatement(ledger.pool, query, ledger.short);
-  return await retryManyOn(send, keys, options);
-}
-
-export async function retryManyOn(
-  send: Send,
-  keys: readonly EventKey[],
-  options: { dryRun?: boolean } = {},
-): Promise<readonly RetryManyAnswer[]> {
-  const dryRun = options.dryRun === true;
   const wanted = new Map(keys.filter(isStorableKey).map((key) => [keyText(key), key] as const));
-  const found = await runRetry(send, [...wanted.values()], dryRun);
+  const found = new Map<string, Row>();
+  const ask = async (asked: readonly EventKey[]) => {
+    const values = [...packKeys(asked), dryRun];
+    const { rows } = await send<Row>({ name: "millrace_retry_many", text: RETRY_MANY, values });
+    for (const row of rows) found.set(keyText(row.event), row);
+  };
+  await ask([...wanted.values()]);
   const again = [...wanted].filter(([name]) => found.get(name)?.kind === "again");
-  if (again.length > 0) {
-    // The next snapshot sees what another transaction did to these while this one waited for them.
-    const lookAgain = again.map(([, key]) => key);
-    for (const [name, row] of await runRetry(send, lookAgain, dryRun)) found.set(name, row);
-  }
+  // The next snapshot sees what another transaction did to these while this one waited for them.
+  if (again.length > 0) await ask(again.map(([, key]) => key));
   return keys.map((key) => {
     const row = found.get(keyText(key));
     if (row === undefined) return { kind: "not_found" };
@@ -83,13 +73,3 @@ SELECT ${eventColumn("e")},
   END AS kind
 FROM wanted JOIN millrace.events e USING (source, event_id, generation)
 LEFT JOIN retried r USING (source, event_id, generation)`;
-
-async function runRetry(
-  send: Send,
-  keys: readonly EventKey[],
-  dryRun: boolean,
-): Promise<Map<string, Row>> {
-  const values = [...packKeys(keys), dryRun];
-  const { rows } = await send<Row>({ name: "millrace_retry_many", text: RETRY_MANY, values });
-  return new Map(rows.map((row) => [keyText(row.event), row]));
-}

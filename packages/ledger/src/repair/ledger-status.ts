@@ -54,7 +54,7 @@ export async function ledgerStatuses(
     text: LEDGER_STATUSES,
     values: packKeys(keys.filter(isStorableKey)),
   };
-  const { rows } = await runStatement<LedgerStatus>(ledger.pool, query, ledger.short);
+  const { rows } = await ledger.send<LedgerStatus>(query);
   const found = new Map(rows.map((row) => [keyText(row.event), row]));
   return keys.map((key) => found.get(keyText(key)));
 }
@@ -121,7 +121,7 @@ export async function pendingPage(
       graceMs,
     ],
   };
-  return (await runStatement<LedgerStatus>(ledger.pool, query, ledger.short)).rows;
+  return (await ledger.send<LedgerStatus>(query)).rows;
 }
 
 // Skips a row that another transaction holds: a worker has its job, and notes that too. Looks rows
