@@ -1,6 +1,18 @@
 import { isStorable, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
+import type pg from "pg";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { COMMON_BODY, IS_COPY, keptDigest, messageText, packFind } from "./same-message.ts";
+import type { Build } from "../connection/statement.ts";
+import { runStatement } from "../connection/transaction.ts";
+import { withPartitions } from "../schema/bodies.ts";
+import {
+  COMMON_BODY,
+  IS_COPY,
+  isRepeatable,
+  keptDigest,
+  lockMessages,
+  messageText,
+  packFind,
+} from "./same-message.ts";
 
 /** A key as one string, for maps. A source has no NUL, so two keys never collide. */
 export function keyText(key: EventKey): string {
@@ -96,6 +108,26 @@ stored AS (
   FROM fresh JOIN incoming USING (source, event_id, generation)
   WHERE incoming.common_body IS NULL
 )`;
+
+/** Sends a statement about events. Of those that share a message, one is decided at a time. */
+export async function sendEvents<Row extends pg.QueryResultRow>(
+  ledger: LedgerContext,
+  build: Build,
+  events: readonly EnvelopedEvent[],
+  values: Readonly<Record<string, unknown>> = {},
+): Promise<readonly Row[]> {
+  const fields = events.map(({ source }) => [source, ledger.attemptFields(source)] as const);
+  const query = build({
+    ...packEvents(ledger, events),
+    repeatable: events.map((event) => isRepeatable(ledger, event)),
+    attemptFields: JSON.stringify(Object.fromEntries(fields)),
+    ...values,
+  });
+  const { rows } = await withPartitions(ledger.pool, () =>
+    runStatement<Row>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
+  );
+  return rows;
+}
 
 export function packEvents(
   ledger: Pick<LedgerContext, "find">,

@@ -18,14 +18,13 @@ import {
   INSERT_FRESH,
   keyText,
   NOTE_CONFLICT,
-  packEvents,
+  sendEvents,
   type Conflict,
 } from "./event-batch.ts";
-import { BODY_KEPT, withPartitions } from "../schema/bodies.ts";
+import { BODY_KEPT } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
-import { FIRST_OF_COPY, lockMessages, packRules } from "./same-message.ts";
+import { FIRST_OF_COPY } from "./same-message.ts";
 import { statement } from "../connection/statement.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 interface RecordRow extends EventKey {
   readonly kind: Claim["kind"] | "again";
@@ -235,27 +234,26 @@ LEFT JOIN fresh USING (source, event_id, generation)`,
 async function runRecord(
   ledger: LedgerContext,
   jobs: readonly EventJob[],
-  { hasIdentity }: { readonly hasIdentity: boolean } = { hasIdentity: false },
+  { hasIdentity = false } = {},
 ): Promise<{ claims: Map<EventJob, Claim>; again: EventJob[] }> {
   const events = jobs.map(({ event }) => event);
-  const query = RECORD({
-    ...packEvents(ledger, events),
-    ...packRules(ledger, events),
+  const rows = await sendEvents<RecordRow>(ledger, RECORD, events, {
     runs: jobs.map((job) => job.run),
     keysDays: ledger.keysDays,
     uncounted: jobs.map(({ startedBefore }) => (startedBefore === true ? 1 : 0)),
     hasIdentity,
   });
-  const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<RecordRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
-  );
   const byKey = new Map(rows.map((row) => [keyText(row), row] as const));
   const claims = new Map<EventJob, Claim>();
   const again: EventJob[] = [];
   for (const job of jobs) {
     const row = byKey.get(keyText(job.event));
-    if (row?.kind === "again" || row?.conflict === "taken") again.push(job);
-    else claims.set(job, row === undefined ? BUSY : withConflict(toClaim(row), row));
+    if (row?.kind === "again" || row?.conflict === "taken") {
+      again.push(job);
+      continue;
+    }
+    const claim = row === undefined ? BUSY : toClaim(row);
+    claims.set(job, row?.conflict === "conflict" ? { ...claim, conflict: true } : claim);
   }
   return { claims, again };
 }
@@ -265,10 +263,6 @@ export async function recordRunning(ledger: LedgerContext, job: EventJob): Promi
   const { claims } = await runRecord(ledger, [job], { hasIdentity: true });
   const claim = claims.get(job);
   return claim?.kind === "claimed" && claim.attempt === 1 && claim.copyOf === undefined;
-}
-
-function withConflict(claim: Claim, { conflict }: RecordRow): Claim {
-  return conflict === "conflict" ? { ...claim, conflict: true } : claim;
 }
 
 function toClaim(row: RecordRow): Claim {
@@ -283,7 +277,6 @@ function toClaim(row: RecordRow): Claim {
       return { ...claim, stored: { type, unsigned, acceptedAtMs: receivedAtMs } };
     }
     case "completed":
-      return { kind: "completed" };
     case "body_missing":
     case "identity_expired":
       return { kind: row.kind };

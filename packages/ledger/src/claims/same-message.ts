@@ -91,15 +91,6 @@ export function isRepeatable(
   return unsigned && generation === 0 && bodyDedup(source);
 }
 
-/** Columns of events by the rules of their sources; `attemptFields` is JSON by source. */
-export function packRules(ledger: LedgerContext, events: readonly EnvelopedEvent[]) {
-  const fields = events.map(({ source }) => [source, ledger.attemptFields(source)] as const);
-  return {
-    repeatable: events.map((event) => isRepeatable(ledger, event)),
-    attemptFields: JSON.stringify(Object.fromEntries(fields)),
-  };
-}
-
 /** The values of an event as Postgres writes an array; null without any, as in most sources. */
 export function packFind(
   { find }: Pick<LedgerContext, "find">,

@@ -1,13 +1,13 @@
 import type pg from "pg";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
-type Statement = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
+export type Build = (values: Readonly<Record<string, unknown>>) => pg.QueryConfig;
 
 /** `:run` in the text of a statement, but neither `::text` nor a colon in a word or a time. */
 const PARAMETER = /(?<![:\w]):([a-z][A-Za-z]*)/g;
 
 /** `:run` in the text is the value `run`. With a `name` it is prepared on each connection. */
-export function statement(text: string, name?: string): Statement {
+export function statement(text: string, name?: string): Build {
   const parameters: string[] = [];
   const numbered = text.replaceAll(PARAMETER, (_, parameter: string) => {
     if (!parameters.includes(parameter)) parameters.push(parameter);
@@ -25,8 +25,8 @@ export function statement(text: string, name?: string): Statement {
 }
 
 /** A statement that names today's partition (UTC), so that Postgres locks no other. */
-export function dailyStatement(text: (day: string) => string, name: string): () => Statement {
-  let built: { readonly day: string; readonly run: Statement } | undefined;
+export function dailyStatement(text: (day: string) => string, name: string): () => Build {
+  let built: { readonly day: string; readonly run: Build } | undefined;
   return () => {
     const day = new Date().toISOString().slice(0, 10);
     if (built?.day !== day) built = { day, run: statement(text(day), `${name}_${day}`) };

@@ -14,15 +14,12 @@ import {
   INSERT_FRESH,
   keyText,
   NOTE_CONFLICT,
-  packEvents,
+  sendEvents,
   type Conflict,
   GIVEN_EVENTS,
 } from "../claims/event-batch.ts";
-import { lockMessages, packRules } from "../claims/same-message.ts";
-import { withPartitions } from "../schema/bodies.ts";
 import { isDataError } from "../connection/sqlstate.ts";
 import { statement } from "../connection/statement.ts";
-import { runStatement } from "../connection/transaction.ts";
 
 interface AcceptRow extends EventKey {
   readonly status: EventStatus | null;
@@ -94,26 +91,16 @@ async function acceptChunk(
   try {
     return await acceptOnce(ledger, events);
   } catch (error) {
-    const [only] = events;
-    if (events.length === 1 && only !== undefined && isDataError(error)) {
-      return new Map([[only, refusal(messageOf(error), error)]]);
+    if (!isDataError(error)) throw error;
+    if (events.length === 1) {
+      return new Map(events.map((event) => [event, refusal(messageOf(error), error)]));
     }
-    if (events.length > 1 && isDataError(error)) return await acceptSingly(ledger, events);
-    throw error;
   }
-}
-
-// One bad event must not fail the others.
-async function acceptSingly(
-  ledger: LedgerContext,
-  events: readonly IncomingEvent[],
-): Promise<Map<IncomingEvent, StoreResult>> {
+  // One bad event must not fail the others.
   const results = new Map<IncomingEvent, StoreResult>();
   for (const event of events) {
     try {
-      for (const [, result] of await acceptChunk(ledger, [event])) {
-        results.set(event, result);
-      }
+      for (const [, result] of await acceptChunk(ledger, [event])) results.set(event, result);
     } catch (error) {
       results.set(event, error instanceof Error ? error : refusal(String(error)));
     }
@@ -162,15 +149,12 @@ async function runAccept(
   ledger: LedgerContext,
   events: readonly IncomingEvent[],
 ): Promise<Map<IncomingEvent, StoreResult>> {
-  const query = ACCEPT({ ...packEvents(ledger, events), ...packRules(ledger, events) });
-  const { rows } = await withPartitions(ledger.pool, () =>
-    runStatement<AcceptRow>(ledger.pool, query, ledger.prepared, lockMessages(ledger, events)),
-  );
-  const found = new Map(rows.map((row) => [keyText(row), toStoreResult(row)]));
+  const rows = await sendEvents<AcceptRow>(ledger, ACCEPT, events);
+  const byKey = new Map(events.map((event) => [keyText(event), event]));
   const results = new Map<IncomingEvent, StoreResult>();
-  for (const event of events) {
-    const result = found.get(keyText(event));
-    if (result !== undefined) results.set(event, result);
+  for (const row of rows) {
+    const event = byKey.get(keyText(row));
+    if (event !== undefined) results.set(event, toStoreResult(row));
   }
   return results;
 }
@@ -193,13 +177,7 @@ FROM (SELECT * FROM ${GIVEN_EVENTS} ORDER BY source, event_id, body_hash) AS i`,
   "millrace_note_conflicts",
 );
 
-interface NotedRow {
-  readonly source: string;
-  readonly eventId: string;
-  readonly generation: number;
-  readonly bodyHash: string;
-  readonly noted: Conflict;
-}
+type NotedRow = Pick<IncomingEvent, keyof EventKey | "bodyHash"> & { readonly noted: Conflict };
 
 /** Keeps other bodies of known events that the queue finds: a result for each, in order. */
 export async function noteConflicts(
@@ -212,14 +190,7 @@ export async function noteConflicts(
     [source, eventId, type, bodyHash].every(isStorable),
   );
   for (const chunk of chunkEvents(storable, (event) => event)) {
-    const { rows } = await withPartitions(ledger.pool, () =>
-      runStatement<NotedRow>(
-        ledger.pool,
-        NOTE_CONFLICTS({ ...packEvents(ledger, chunk), ...packRules(ledger, chunk) }),
-        ledger.prepared,
-        lockMessages(ledger, chunk),
-      ),
-    );
+    const rows = await sendEvents<NotedRow>(ledger, NOTE_CONFLICTS, chunk);
     for (const row of rows) noted.set(nameOf(row), row.noted);
   }
   return deliveries.map((event) => NOTED[noted.get(nameOf(event)) ?? "conflict"]);
