@@ -3,8 +3,9 @@ export type StatementKind =
 
 export interface StatementClass {
   readonly kind: StatementKind;
+  /** True where an effect may outlast an earlier savepoint; a function may do the same unseen. */
   readonly reachesPastSavepoint: boolean;
-  /** True when prepared statements may be gone after it. */
+  /** True when prepared statements may be gone after it. DISCARD ALL runs in no transaction. */
   readonly mayDeallocate: boolean;
   /** True for a savepoint that may be the ledger's own, between the events of a group. */
   readonly isReserved: boolean;
@@ -17,12 +18,13 @@ const known = new Map<string, StatementClass>();
 export function classify(text: string): StatementClass {
   const before = known.get(text);
   if (before !== undefined) return before;
+  const [first = ""] = leadingWords(text);
   const kind = statementKind(text);
   const found = {
     kind,
-    reachesPastSavepoint: reachesPastSavepoint(text),
+    reachesPastSavepoint: REACHING.has(first) || REACHING_ANYWHERE.test(text),
+    mayDeallocate: first === "deallocate" || UNSEEN.has(first),
     isReserved: (kind === "savepoint" || kind === "savepoint_end") && isReservedName(text),
-    mayDeallocate: mayDeallocate(text),
   };
   // Values that stand in the text make it another one each time.
   if (known.size >= KNOWN_MAX) known.clear();
@@ -30,15 +32,21 @@ export function classify(text: string): StatementClass {
   return found;
 }
 
+const CONTROL = new Set(["begin", "start", "commit", "end", "abort"]);
+const SESSION = new Set(["reset", "discard", "deallocate", "listen", "unlisten", "load"]);
+/** These run code whose statements nobody sees. */
+const UNSEEN = new Set(["do", "call"]);
+const REACHING = new Set([...SESSION, ...UNSEEN, "set", "prepare", "declare", "lock"]);
+const REACHING_ANYWHERE = /set_config|advisory|\btemp(?:orary)?\b|pg_temp|\bdeferr/i;
+/** Words after SET that make it one of the transaction. */
+const OF_TRANSACTION = new Set(["local", "transaction", "constraints"]);
+const CLIENT = /\bstd(?:in|out)\b/i;
+
 export function statementKind(text: string): StatementKind {
-  const [first, second, third] = leadingWords(text);
+  const [first = "", second = "", third] = leadingWords(text);
+  if (CONTROL.has(first)) return "control";
+  if (SESSION.has(first)) return "session";
   switch (first) {
-    case "begin":
-    case "start":
-    case "commit":
-    case "end":
-    case "abort":
-      return "control";
     case "rollback": {
       const target = second === "work" || second === "transaction" ? third : second;
       return target === "to" ? "savepoint_end" : "control";
@@ -50,54 +58,12 @@ export function statementKind(text: string): StatementKind {
     case "release":
       return "savepoint_end";
     case "set":
-      return second === "local" || second === "transaction" || second === "constraints"
-        ? "other"
-        : "session";
-    case "reset":
-    case "discard":
-    case "deallocate":
-    case "listen":
-    case "unlisten":
-    case "load":
-      return "session";
+      return OF_TRANSACTION.has(second) ? "other" : "session";
     case "copy":
       return CLIENT.test(text) ? "copy" : "other";
     default:
       return "other";
   }
-}
-
-const CLIENT = /\bstd(?:in|out)\b/i;
-
-const FIRST_WORDS: ReadonlySet<string> = new Set([
-  "set",
-  "reset",
-  "discard",
-  "listen",
-  "unlisten",
-  "load",
-  "prepare",
-  "deallocate",
-  "declare",
-  "lock",
-  // These run code whose statements nobody sees.
-  "do",
-  "call",
-]);
-const ANYWHERE = /set_config|advisory|\btemp(?:orary)?\b|pg_temp|\bdeferr/i;
-
-/** True where an effect may outlast an earlier savepoint; a function may do the same unseen. */
-export function reachesPastSavepoint(text: string): boolean {
-  const [first] = leadingWords(text);
-  return FIRST_WORDS.has(first ?? "") || ANYWHERE.test(text);
-}
-
-/** DISCARD ALL cannot run in a transaction. */
-const DEALLOCATING: ReadonlySet<string> = new Set(["deallocate", "do", "call"]);
-
-function mayDeallocate(text: string): boolean {
-  const [first] = leadingWords(text);
-  return DEALLOCATING.has(first ?? "");
 }
 
 /** Later names hide equal ones. @see https://www.postgresql.org/docs/current/sql-savepoint.html */
