@@ -1,19 +1,15 @@
 import { isMillraceError, MillraceError, type ErrorCode } from "@millrace/core";
 import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
-// Connection exceptions, authorization (a password that is being changed), insufficient resources.
-const TROUBLE_CLASSES: ReadonlySet<string> = new Set(["08", "28", "53", "58"]);
+// Connection exceptions, authorization (a password that is being changed), insufficient resources,
+// shutdowns (but not 57014, a canceled statement), and errors of the system.
+const TROUBLE_CLASSES = ["08", "28", "53", "57P", "58"];
 const TROUBLE_STATES: ReadonlySet<string> = new Set([
   SQLSTATE.readOnlyTransaction,
   SQLSTATE.invalidCatalogName,
   SQLSTATE.serializationFailure,
   SQLSTATE.deadlockDetected,
   SQLSTATE.lockNotAvailable,
-  SQLSTATE.adminShutdown,
-  SQLSTATE.crashShutdown,
-  SQLSTATE.cannotConnectNow,
-  SQLSTATE.databaseDropped,
-  SQLSTATE.idleSessionTimeout,
 ]);
 const DRIVER_MESSAGES =
   /^(Connection terminated|The server does not support SSL connections|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
@@ -34,10 +30,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     if (isMillraceError(link) && UNAVAILABLE_CODES.has(link.code)) return true;
     if (DRIVER_MESSAGES.test(link.message)) return true;
   }
-  const state = sqlStateOf(error);
-  return (
-    state !== undefined && (TROUBLE_STATES.has(state) || TROUBLE_CLASSES.has(state.slice(0, 2)))
-  );
+  const state = sqlStateOf(error) ?? "";
+  return TROUBLE_STATES.has(state) || TROUBLE_CLASSES.some((begin) => state.startsWith(begin));
 }
 
 export function isConnectionError(error: unknown): boolean {
@@ -61,11 +55,11 @@ const OF_OUR_STATEMENT: ReadonlySet<string> = new Set([
 /** Gives errors of the ledger's own statements their codes. */
 export function ledgerError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
-  const state = sqlStateOf(error);
+  const state = sqlStateOf(error) ?? "";
   if (state === SQLSTATE.illegalTransition) {
     return new MillraceError("illegal_transition", messageOf(error), { cause: error });
   }
-  const ours = OF_OUR_STATEMENT.has(state ?? "");
+  const ours = OF_OUR_STATEMENT.has(state);
   return ours || isConnectionError(error) ? databaseUnavailable(error) : error;
 }
 

@@ -15,11 +15,6 @@ export const SQLSTATE = {
   deadlockDetected: "40P01",
   lockNotAvailable: "55P03",
   queryCanceled: "57014",
-  adminShutdown: "57P01",
-  crashShutdown: "57P02",
-  cannotConnectNow: "57P03",
-  databaseDropped: "57P04",
-  idleSessionTimeout: "57P05",
   undefinedTable: "42P01",
   invalidSchemaName: "3F000",
   /** Our own: the ledger's triggers refused a change of status. */
