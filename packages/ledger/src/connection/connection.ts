@@ -1,5 +1,6 @@
 import { createConnection } from "node:net";
 import type pg from "pg";
+import { serialize } from "pg-protocol";
 import { ledgerError } from "./database-errors.ts";
 import { command, sendBatch, type Statement } from "./pipeline.ts";
 import { keepsPrepared } from "./statement.ts";
@@ -33,7 +34,9 @@ export function closeReadOnly(pool: pg.Pool): void {
 
 /** @throws `database_unavailable` when the pool has none in time */
 export async function acquireConnection(pool: pg.Pool): Promise<PooledConnection> {
-  const client = await connect(pool);
+  const client = await pool.connect().catch((error: unknown) => {
+    throw ledgerError(error);
+  });
   let broken = false;
   let isDiscarded = false;
   let reset: ResetReason | undefined;
@@ -70,15 +73,6 @@ export async function acquireConnection(pool: pg.Pool): Promise<PooledConnection
   return connection;
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
-  try {
-    return await pool.connect();
-  } catch (error) {
-    throw ledgerError(error);
-  }
-}
-
-const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_TIMEOUT_MS = 2_000;
 
 /**
@@ -88,17 +82,12 @@ const CANCEL_TIMEOUT_MS = 2_000;
 function requestCancel(client: pg.PoolClient): void {
   const { processID, secretKey } = client as { processID?: unknown; secretKey?: unknown };
   if (typeof processID !== "number" || typeof secretKey !== "number") return;
-  const request = Buffer.alloc(16);
-  request.writeInt32BE(16, 0);
-  request.writeInt32BE(CANCEL_REQUEST_CODE, 4);
-  request.writeInt32BE(processID, 8);
-  request.writeInt32BE(secretKey, 12);
   const socket = client.host.startsWith("/")
     ? createConnection({ path: `${client.host}/.s.PGSQL.${client.port}` })
     : createConnection({ host: client.host, port: client.port });
   socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy());
   socket.on("error", () => socket.destroy());
-  socket.on("connect", () => socket.end(request));
+  socket.on("connect", () => socket.end(serialize.cancel(processID, secretKey)));
   socket.resume();
 }
 
