@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
-import { databaseUnavailable, ledgerError } from "./database-errors.ts";
-import { acquireConnection, type PooledConnection } from "./connection.ts";
+import type { PooledConnection } from "./connection.ts";
 import { SessionSettings } from "./pinned-settings.ts";
 import { isStale } from "./statement.ts";
+import { withConnection } from "./transaction.ts";
 
 /** `session`: a server process for each connection; `transaction`: any one for each transaction. */
 export type Pooler = "none" | "session" | "transaction";
@@ -15,12 +15,11 @@ const SHARED_MS = 300;
 
 /** Takes two connections. Where prepared statements get lost, the pool stops naming its own. */
 export async function findPooler(pool: pg.Pool): Promise<Pooler> {
-  return await withLeases(pool, async (take) => {
-    const first = await take();
+  return await withConnection(pool, DEADLINE_MS, async (first) => {
     const { processID } = first.client as { processID?: unknown };
     if ((await pidOf(first)) === processID) return "none";
     SessionSettings.notePooler(first.client);
-    return await watchPooler(first, await take());
+    return await withConnection(pool, DEADLINE_MS, (second) => watchPooler(first, second));
   });
 }
 
@@ -61,31 +60,5 @@ async function pidOf({ client }: PooledConnection, name?: string): Promise<unkno
     return await ask();
   } finally {
     await client.query("ROLLBACK");
-  }
-}
-
-async function withLeases<T>(
-  pool: pg.Pool,
-  work: (take: () => Promise<PooledConnection>) => Promise<T>,
-): Promise<T> {
-  const connections: PooledConnection[] = [];
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    for (const each of connections) each.destroy();
-  }, DEADLINE_MS);
-  try {
-    return await work(async () => {
-      const taken = await acquireConnection(pool);
-      connections.push(taken);
-      return taken;
-    });
-  } catch (error) {
-    throw isLate
-      ? databaseUnavailable(new Error(`no answer within ${DEADLINE_MS} ms`))
-      : ledgerError(error);
-  } finally {
-    clearTimeout(timer);
-    for (const each of connections) each.release();
   }
 }
