@@ -120,29 +120,19 @@ const restricted = new WeakSet<pg.Pool>();
 
 /** @throws `database_read_only` on a standby, whose position is its primary's */
 export async function serverEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
-  try {
-    return await askEpoch(ledger);
-  } catch (error) {
-    const isStandby = sqlStateOf(error) === SQLSTATE.objectNotInPrerequisiteState;
-    throw isStandby ? databaseReadOnly(error) : error;
-  }
-}
-
-async function askEpoch(ledger: LedgerContext): Promise<ServerEpoch> {
   const ask = async (text: string): Promise<ServerEpoch> => {
     const [row] = await queryRows<ServerEpoch>(ledger, text);
     if (row === undefined) throw new Error("Cannot identify Postgres: it gave no row");
     return row;
   };
-  if (restricted.has(ledger.pool)) return await ask(START_ONLY);
   try {
-    return await ask(WHOLE);
+    if (!restricted.has(ledger.pool)) return await ask(WHOLE);
   } catch (error) {
-    const state = sqlStateOf(error);
-    const isRefused =
-      state === SQLSTATE.insufficientPrivilege || state === SQLSTATE.featureNotSupported;
-    if (!isRefused) throw error;
+    const state = sqlStateOf(error) ?? "";
+    if (state === SQLSTATE.objectNotInPrerequisiteState) throw databaseReadOnly(error);
+    const refusals: string[] = [SQLSTATE.insufficientPrivilege, SQLSTATE.featureNotSupported];
+    if (!refusals.includes(state)) throw error;
     restricted.add(ledger.pool);
-    return await ask(START_ONLY);
   }
+  return await ask(START_ONLY);
 }
