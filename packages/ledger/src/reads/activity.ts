@@ -2,10 +2,6 @@ import type { ActivityBucket } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
-// To the microsecond, which is what Postgres' clock gives.
-const inMilliseconds = (ms: number | null): number | null =>
-  ms === null ? null : Math.round(ms * 1_000) / 1_000;
-
 export interface ActivityQuery {
   readonly source?: string | undefined;
   readonly type?: string | undefined;
@@ -77,16 +73,14 @@ export async function activity(
 function bucketOf(at: string, rows: readonly CountedRow[]): ActivityBucket {
   const sum = (kind: CountedRow["kind"]) =>
     rows.reduce((total, row) => total + (row.kind === kind ? (row.events ?? 0) : 0), 0);
-  const ended = rows.filter(({ kind }) => kind === "completed" || kind === "failed");
+  const ended = rows.filter(({ kind }) => kind !== "recorded");
   const direct = ended.filter(({ waited }) => waited === false);
+  const late = ended.filter(({ waited }) => waited === true);
   return {
     ...{ at, recorded: sum("recorded"), completed: sum("completed"), failed: sum("failed") },
     p50_ms: percentile(direct, 0.5),
     p95_ms: percentile(direct, 0.95),
-    waited_p95_ms: percentile(
-      ended.filter(({ waited }) => waited === true),
-      0.95,
-    ),
+    waited_p95_ms: percentile(late, 0.95),
   };
 }
 
@@ -97,7 +91,9 @@ function percentile(rows: readonly CountedRow[], share: number): number | null {
     const [step, n] = [took ?? 0, events ?? 0];
     if (left <= n) {
       const from = step === 0 ? 0 : 2 ** ((step - 1) / 2);
-      return inMilliseconds(from + ((2 ** (step / 2) - from) * left) / n);
+      const ms = from + ((2 ** (step / 2) - from) * left) / n;
+      // To the microsecond, which is what Postgres' clock gives.
+      return Math.round(ms * 1_000) / 1_000;
     }
     left -= n;
   }

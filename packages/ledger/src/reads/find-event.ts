@@ -1,17 +1,16 @@
-import type { EmittedBy, EventAct, EventHistory, EventRow } from "@millrace/api-contract";
+import {
+  eventHistory,
+  type EmittedBy,
+  type EventAct,
+  type EventHistory,
+  type EventRow,
+} from "@millrace/api-contract";
 import { isStorable, shownPayload, type JsonText, type EventLookup } from "@millrace/core";
 import type pg from "pg";
 import { queryRows, read, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 import { selectDeliveries } from "../intake/deliveries.ts";
 import { BODY_KEPT } from "../schema/bodies.ts";
-import {
-  ATTEMPT_COLUMNS,
-  CONFLICT_COLUMNS,
-  EMITTED_COLUMNS,
-  EVENT_COLUMNS,
-  GENERATION_COLUMNS,
-  SAME_MESSAGE_COLUMNS,
-} from "./event-row.ts";
+import { columnsOf, EVENT_COLUMNS } from "./find-events.ts";
 
 export interface EventRecord extends EventHistory {
   readonly event: EventRow;
@@ -23,6 +22,8 @@ export interface EventRecord extends EventHistory {
   readonly headers: Readonly<Record<string, string>>;
   readonly find: readonly string[];
 }
+
+const { attempt_log, conflicts, generations, same_message, emitted } = eventHistory.shape;
 
 /** A sender that signs a new body each time must not fill a page, and neither must replays. */
 const LISTED_MAX = 100;
@@ -49,19 +50,19 @@ type FoundRow = EventRow & {
 };
 
 const ATTEMPTS = `
-SELECT ${ATTEMPT_COLUMNS} FROM millrace.attempts a
+SELECT ${columnsOf(attempt_log.element, "a")} FROM millrace.attempts a
 WHERE source = $1 AND event_id = $2 AND generation = $3 ORDER BY attempt`;
 
 const CONFLICTS = `
-SELECT ${CONFLICT_COLUMNS}, ${BODY_KEPT("c")} AS kept FROM millrace.conflicts c
+SELECT ${columnsOf(conflicts.element.omit({ kept: true }), "c")}, ${BODY_KEPT("c")} AS kept FROM millrace.conflicts c
 WHERE source = $1 AND event_id = $2 ORDER BY first_seen_at, body_hash LIMIT ${LISTED_MAX}`;
 
 const GENERATIONS = `
-SELECT ${GENERATION_COLUMNS} FROM millrace.events e
+SELECT ${columnsOf(generations.element, "e")} FROM millrace.events e
 WHERE source = $1 AND event_id = $2 ORDER BY generation DESC LIMIT ${LISTED_MAX}`;
 
 const SAME_MESSAGE = `
-SELECT ${SAME_MESSAGE_COLUMNS}, (count(*) OVER ())::int AS total
+SELECT ${columnsOf(same_message.shape.events.element, "e")}, (count(*) OVER ())::int AS total
 FROM millrace.events mine JOIN millrace.events e
   ON e.unsigned AND e.generation = 0 AND e.source || '' = mine.source
   AND coalesce(e.digest, e.body_hash) = coalesce(mine.digest, mine.body_hash)
@@ -70,7 +71,7 @@ WHERE mine.source = $1 AND mine.event_id = $2 AND mine.generation = 0 AND mine.u
 ORDER BY e.recorded_at, e.event_id LIMIT ${LISTED_MAX}`;
 
 const EMITTED = `
-SELECT ${EMITTED_COLUMNS}, (count(*) OVER ())::int AS total FROM millrace.events e
+SELECT ${columnsOf(emitted.shape.events.element, "e")}, (count(*) OVER ())::int AS total FROM millrace.events e
 WHERE parent_source = $1 AND parent_event_id = $2 AND parent_generation = $3 AND generation + 0 = 0
 ORDER BY recorded_at, source, event_id LIMIT ${LISTED_MAX}`;
 
@@ -162,11 +163,7 @@ function listed<Row extends { readonly total: number }>(rows: readonly Row[]) {
   return { total: rows[0]?.total ?? 0, events: rows.map(({ total: _, ...event }) => event) };
 }
 
-interface EventStatus {
-  readonly generation: number;
-  readonly status: EventRow["status"];
-  readonly last_error_code: EventRow["last_error_code"];
-}
+type EventStatus = Pick<EventRow, "generation" | "status" | "last_error_code">;
 
 /** No body: the ingress has no right to it. */
 const STATUS = `

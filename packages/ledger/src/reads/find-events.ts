@@ -1,4 +1,4 @@
-import type { EventPage, EventRow, ReadQueryOf } from "@millrace/api-contract";
+import { eventRow, type EventPage, type EventRow, type ReadQueryOf } from "@millrace/api-contract";
 import {
   areStorable,
   jsonOf,
@@ -7,7 +7,6 @@ import {
   type EventKey,
   type EventStatus,
 } from "@millrace/core";
-import { EVENT_COLUMNS } from "./event-row.ts";
 import { queryRows, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 
 /** As the API takes it: `since` and `until` are by the database's clock. */
@@ -76,12 +75,8 @@ async function lastScanned(
   filter: EventFilter,
 ): Promise<ListedRow | undefined> {
   const { text, values } = listQuery(filter, 1);
-  const [row] = await queryRows<ListedRow>(
-    ledger,
-    `${text} OFFSET ${scannedMax(filter) - 1}`,
-    values,
-  );
-  return row;
+  const offset = scannedMax(filter) - 1;
+  return (await queryRows<ListedRow>(ledger, `${text} OFFSET ${offset}`, values))[0];
 }
 
 export async function countEvents(
@@ -134,6 +129,13 @@ FROM ${from} e WHERE ${conditionsOf(filter, values)} ${orderOf(filter)} LIMIT ${
   return { text, values };
 }
 
+/** Columns named as in the contract. One that no migration has made fails every read. */
+export const columnsOf = ({ shape }: { readonly shape: object }, table: string): string =>
+  Object.keys(shape)
+    .map((name) => `${table}.${name}`)
+    .join(", ");
+
+export const EVENT_COLUMNS = columnsOf(eventRow, "e");
 export const LISTED_COLUMNS = `${EVENT_COLUMNS}, (recorded_at AT TIME ZONE 'UTC')::text AS recorded_at_text`;
 
 /** The first events of a filter; all of the ledger without one. */

@@ -5,7 +5,7 @@ import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes; `ERRORS_MAX` and one at most. */
   readonly errors: readonly OpenedError[];
-  readonly runs: readonly EndedRun[];
+  readonly runs: readonly Pick<BulkRun, "id" | "verb" | "state" | "done" | "error">[];
 }
 
 interface OpenedError {
@@ -17,14 +17,6 @@ interface OpenedError {
   readonly sources: readonly string[];
   /** File and line of your code that threw it; null where that is not known. */
   readonly line: string | null;
-}
-
-interface EndedRun {
-  readonly id: number;
-  readonly verb: string;
-  readonly state: string;
-  readonly done: number;
-  readonly error: string | null;
 }
 
 export const ERRORS_MAX = 10;
