@@ -1,5 +1,5 @@
 import type { AttemptFailure, ErrorDetails, EventKey } from "@millrace/core";
-import { cutText } from "../connection/cut-text.ts";
+import { cutText, toJson } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
@@ -114,18 +114,10 @@ export async function fail(
     message: cutText(message),
     run,
     afterMs,
-    stack: details && jsonOf(details.stack),
-    log: details && jsonOf(details.log),
+    stack: details?.stack.length ? toJson(details.stack) : null,
+    log: details?.log.length ? toJson(details.log) : null,
     logDropped: details?.logDropped,
   });
   const { rows } = await runStatement(ledger.pool, query, ledger.prepared);
   return rows.length > 0 ? "recorded" : "lost";
-}
-
-/** Null for an empty list. jsonb takes no NUL, not even escaped. */
-function jsonOf(list: readonly object[]): string | null {
-  if (list.length === 0) return null;
-  return JSON.stringify(list, (_key, value: unknown) =>
-    typeof value === "string" ? cutText(value) : value,
-  );
 }

@@ -11,3 +11,7 @@ export function cutText(text: string, bytesMax: number = BYTES_MAX): string {
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.toString("utf8", 0, end) + ELLIPSIS;
 }
+
+/** jsonb takes no text that Postgres cannot store, not even escaped. */
+export const toJson = (value: object): string =>
+  JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? cutText(part) : part));

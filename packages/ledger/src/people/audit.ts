@@ -1,6 +1,6 @@
-import type { AuditEntry, AuditPage } from "@millrace/api-contract";
+import type { AuditEntry, AuditPage, ReadQueryOf } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
-import { cutText } from "../connection/cut-text.ts";
+import { cutText, toJson } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 
@@ -29,14 +29,9 @@ export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
   readonly result: AuditJson;
 }
 
-export interface AuditQuery {
-  readonly source?: string | undefined;
+type AuditQuery = Omit<ReadQueryOf<"get /audit">, "event_id"> & {
   readonly eventId?: string | undefined;
-  readonly action?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}
+};
 
 // An index holds no long names.
 const NAME_BYTES_MAX = 256;
@@ -73,12 +68,9 @@ ORDER BY audit.id DESC
 LIMIT $6`;
 
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
-  const { actor, source, eventId, generation, filter, reason } = intent;
+  const { generation, filter, reason } = intent;
   const query = BEGIN_AUDIT({
-    ...intent,
-    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
-    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
-    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    ...cutNames(intent),
     generation: generation ?? null,
     filter: filter === undefined ? null : toJson(filter),
     reason: reason === undefined ? null : cutText(reason),
@@ -101,36 +93,31 @@ export async function recordAudit(
   ledger: LedgerContext,
   facts: readonly AuditedFact[],
 ): Promise<void> {
-  const rows = facts.map(({ actor, source, eventId, ...fact }) => ({
-    ...fact,
+  await queryRows(ledger, RECORD_AUDIT, [toJson(facts.map(cutNames))], ledger.short);
+}
+
+function cutNames<Act extends Omit<AuditIntent, "filter" | "reason">>(act: Act) {
+  const { actor, source, eventId } = act;
+  return {
+    ...act,
     actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
     source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
     eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
-  }));
-  await queryRows(ledger, RECORD_AUDIT, [toJson(rows)], ledger.short);
+  };
 }
 
 /** @throws `invalid_request` for a cursor that is not valid */
-export async function findAudit(ledger: LedgerContext, asked: AuditQuery): Promise<AuditPage> {
-  const { source, eventId, action, actor, limit, cursor } = asked;
+export async function findAudit(
+  ledger: LedgerContext,
+  { source, eventId, action, actor, limit, cursor }: AuditQuery,
+): Promise<AuditPage> {
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
     throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
   }
   const filter = [source, eventId, action, actor];
   if (!areStorable(filter)) return { entries: [], next: null };
-  const values = [...filter, cursor].map((value) => value ?? null);
-  const rows = await queryWireRows<AuditEntry>(
-    ledger,
-    FIND_AUDIT,
-    [...values, limit + 1],
-    ledger.short,
-  );
+  const values = [...[...filter, cursor].map((value) => value ?? null), limit + 1];
+  const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
   const page = rows.slice(0, limit);
   return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
 }
-
-// jsonb takes no text that Postgres cannot store, not even escaped.
-export const toJson = (json: AuditJson | readonly AuditJson[]): string =>
-  JSON.stringify(json, (_key, value: unknown) =>
-    typeof value === "string" ? cutText(value) : value,
-  );
