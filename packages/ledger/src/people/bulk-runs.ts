@@ -1,7 +1,7 @@
-import type { BulkRun, BulkState, BulkVerb } from "@millrace/api-contract";
+import type { BulkRun, BulkVerb } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import { cutText } from "../connection/cut-text.ts";
-import { toJson, type Actor } from "./audit.ts";
+import { cutText, toJson } from "../connection/cut-text.ts";
+import type { Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
@@ -15,22 +15,16 @@ export interface NewBulkRun {
   readonly rate: number;
   /** Events that match; undefined when they are too many to count. */
   readonly total: number | undefined;
-  /** Events that run first; the others only once all of these are completed. */
   readonly canary?: number | undefined;
-  /** The run stops itself when more than this share fails again, 0 to 1. */
   readonly failedShareMax?: number | undefined;
   readonly actor: Actor;
   readonly auditId: string;
 }
 
-export interface OpenBulkRun {
-  readonly id: number;
-  readonly verb: BulkVerb;
+export interface OpenBulkRun extends Pick<BulkRun, "id" | "verb" | "rate" | "error"> {
   readonly filter: BulkFilter;
   readonly state: "running" | "paused";
-  readonly rate: number;
   readonly cursor: string | null;
-  readonly error: string | null;
   readonly isTaken: boolean;
   readonly canaryState: BulkRun["canary_state"];
   readonly failedShareMax: number | null;
@@ -111,7 +105,7 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
   const { user, role, via, reason } = run.actor;
   const query = START({
     verb: run.verb,
-    filter: toJson({ ...run.filter }),
+    filter: toJson(run.filter),
     eventsMax: run.limit ?? null,
     rate: run.rate,
     total: run.total ?? null,
@@ -153,20 +147,16 @@ export async function changeRun(
   throw new MillraceError("run_ended", `Cannot change run ${id}: it is ${now}`);
 }
 
-const isEnded = (state: BulkState): boolean => state !== "running" && state !== "paused";
+const isEnded = (state: BulkRun["state"]) => state !== "running" && state !== "paused";
 
 export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
   const rows = await queryRows<OpenBulkRun>(ledger, OPEN, [], ledger.short);
-  return rows.map((row) => ({ ...row, filter: readFilter(row.filter) }));
-}
-
-/** JSON has no dates. */
-function readFilter({ since, until, ...rest }: BulkFilter): BulkFilter {
-  return {
-    ...rest,
-    ...(since === undefined ? {} : { since: new Date(since) }),
-    ...(until === undefined ? {} : { until: new Date(until) }),
-  };
+  return rows.map((row) => {
+    const { since, until } = row.filter;
+    // JSON has no dates.
+    const dates = { since: since && new Date(since), until: until && new Date(until) };
+    return { ...row, filter: { ...row.filter, ...dates } };
+  });
 }
 
 export async function noteRunError(
@@ -188,11 +178,8 @@ interface Row extends Omit<BulkRun, "results" | "errors" | "estimate_seconds"> {
 }
 
 function toRun({ results: { errors, ...results }, ...row }: Row): BulkRun {
-  const left = row.total === null ? undefined : Math.max(0, row.total - row.listed);
-  return {
-    ...row,
-    results,
-    errors,
-    estimate_seconds: left === undefined || isEnded(row.state) ? null : left / row.rate,
-  };
+  const { total, listed, rate, state } = row;
+  const isKnown = total !== null && !isEnded(state);
+  const estimate_seconds = isKnown ? Math.max(0, total - listed) / rate : null;
+  return { ...row, results, errors, estimate_seconds };
 }

@@ -3,13 +3,9 @@ import { isStorable } from "@millrace/core";
 import { cutText } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 
-export interface SeenSession {
-  readonly id: string;
-  readonly user: string;
-  readonly role: SessionEntry["role"];
-  readonly network: string;
+export type SeenSession = Pick<SessionEntry, "id" | "user" | "role" | "network"> & {
   readonly expiresAt: Date;
-}
+};
 
 const ACTOR_BYTES_MAX = 1_024;
 
@@ -37,9 +33,8 @@ LIMIT 1000`;
 
 export async function seeSession(
   ledger: LedgerContext,
-  session: SeenSession,
+  { id, user, role, network, expiresAt }: SeenSession,
 ): Promise<{ readonly ended: boolean }> {
-  const { id, user, role, network, expiresAt } = session;
   const values = [id, cutText(user, ACTOR_BYTES_MAX), role, network, expiresAt];
   const [seen] = await queryRows<{ ended: boolean }>(ledger, SEE_SESSION, values);
   return { ended: seen?.ended === true };
