@@ -27,11 +27,7 @@ export async function checkSchema(
   );
 }
 
-interface AppliedMigration {
-  readonly number: number;
-  readonly name: string;
-  readonly checksum: string;
-}
+type AppliedMigration = Pick<Migration, "number" | "name" | "checksum">;
 
 export async function readApplied(
   connection: Pick<pg.Pool, "query">,

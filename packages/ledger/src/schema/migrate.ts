@@ -13,12 +13,6 @@ import { readServerFacts, requireSupported } from "../connection/server-facts.ts
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { PATH_FOR_HANDLERS, runStatement, transaction } from "../connection/transaction.ts";
 
-export interface MigrateOptions {
-  readonly pool: pg.Pool;
-  readonly scope?: string;
-  readonly folder?: string;
-}
-
 const HOUR_MS = 3_600_000;
 const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
 const TIMES = { limits: LIMITS, deadlineMs: HOUR_MS };
@@ -34,19 +28,26 @@ CREATE TABLE IF NOT EXISTS millrace.migrations (
   PRIMARY KEY (scope, number)
 );`;
 
+interface MigrateOptions {
+  readonly pool: pg.Pool;
+  readonly scope?: string;
+  readonly folder?: string;
+}
+
 /**
  * Applies the missing migrations in one transaction; a second migrator waits. Returns their names.
  * @throws `postgres_too_old`, `migration_changed`, `migration_unknown`, `invalid_config`, or an
  * error that names the migration, with Postgres' error as its cause.
  */
-export async function migrate(options: MigrateOptions): Promise<string[]> {
-  const scope = options.scope ?? LEDGER_SCOPE;
-  const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
+export async function migrate({
+  pool,
+  scope = LEDGER_SCOPE,
+  folder = LEDGER_MIGRATIONS,
+}: MigrateOptions): Promise<string[]> {
+  const files = await readMigrations(folder);
   const work = (client: pg.PoolClient) => applyMissing(client, scope, files);
-  const applied = await transaction(options.pool, work, TIMES);
-  if (scope === LEDGER_SCOPE && (await ownsPartitions(options.pool))) {
-    await ensurePartitions(options.pool);
-  }
+  const applied = await transaction(pool, work, TIMES);
+  if (scope === LEDGER_SCOPE && (await ownsPartitions(pool))) await ensurePartitions(pool);
   return applied;
 }
 
@@ -111,8 +112,11 @@ async function requireUtf8(client: pg.PoolClient): Promise<void> {
   );
 }
 
-async function apply(client: pg.PoolClient, scope: string, migration: Migration): Promise<void> {
-  const { number, name, checksum, text } = migration;
+async function apply(
+  client: pg.PoolClient,
+  scope: string,
+  { number, name, path, checksum, text }: Migration,
+): Promise<void> {
   const before = await transactionId(client);
   let completed = 0;
   const count = () => (completed += 1);
@@ -120,7 +124,15 @@ async function apply(client: pg.PoolClient, scope: string, migration: Migration)
   try {
     await client.query(text);
   } catch (error) {
-    throw migrationError(error, scope, { ...migration, line: lineOf(error, text, completed) });
+    const known = ledgerError(error);
+    if (known !== error) throw known;
+    const where = `${path}:${lineOf(error, text, completed)}`;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MillraceError(
+      scope === LEDGER_SCOPE ? "internal" : "invalid_config",
+      `Cannot apply migration ${number} "${name}" of "${scope}": ${reason} (${where})`,
+      { cause: error },
+    );
   } finally {
     client.connection.off("commandComplete", count);
   }
@@ -155,18 +167,4 @@ function lineOf(error: unknown, text: string, completed: number): number {
   const begin = completed === 0 ? 0 : (ends[completed - 1]?.index ?? 0) + 1;
   const [blank = ""] = BEFORE_STATEMENT.exec(text.slice(begin)) ?? [];
   return linesIn(text.slice(0, begin) + blank);
-}
-
-type Failed = Migration & { readonly line: number };
-
-function migrationError(error: unknown, scope: string, failed: Failed): unknown {
-  const known = ledgerError(error);
-  if (known !== error) return known;
-  const reason = error instanceof Error ? error.message : String(error);
-  const { number, name, path, line } = failed;
-  return new MillraceError(
-    scope === LEDGER_SCOPE ? "internal" : "invalid_config",
-    `Cannot apply migration ${number} "${name}" of "${scope}": ${reason} (${path}:${line})`,
-    { cause: error },
-  );
 }
