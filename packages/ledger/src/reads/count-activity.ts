@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { COUNT } from "../retention/retention-times.ts";
+import { COUNT } from "../retention/body-partitions.ts";
 import { transaction } from "../connection/transaction.ts";
 
 const SLICE_MINUTES = 30;
@@ -74,23 +74,20 @@ const DELETE_OLD_REFUSALS = `
 DELETE FROM millrace.refusals WHERE at < now() - interval '${KEPT.minutes}'`;
 
 export async function countActivity(pool: pg.Pool, signal?: AbortSignal): Promise<void> {
-  while (signal?.aborted !== true && !(await countSlice(pool)));
+  while (signal?.aborted !== true && !(await transaction(pool, countSlice, COUNT)));
 }
 
-function countSlice(pool: pg.Pool): Promise<boolean> {
-  const count = async (client: pg.PoolClient): Promise<boolean> => {
-    await client.query(BEGIN);
-    const { rows } = await client.query<{ since: Date; until: Date; isLast: boolean }>(NEXT);
-    const [slice] = rows;
-    if (slice === undefined) return true;
-    const { since, until, isLast } = slice;
-    for (const text of [DELETE_MINUTES, COUNT_MINUTES, DELETE_HOURS, COUNT_HOURS]) {
-      await client.query(text, [since, until]);
-    }
-    await client.query(MOVE_ON, [until]);
-    await client.query(DELETE_OLD, [until]);
-    await client.query(DELETE_OLD_REFUSALS);
-    return isLast;
-  };
-  return transaction(pool, count, COUNT);
+async function countSlice(client: pg.PoolClient): Promise<boolean> {
+  await client.query(BEGIN);
+  const { rows } = await client.query<{ since: Date; until: Date; isLast: boolean }>(NEXT);
+  const [slice] = rows;
+  if (slice === undefined) return true;
+  const { since, until, isLast } = slice;
+  for (const text of [DELETE_MINUTES, COUNT_MINUTES, DELETE_HOURS, COUNT_HOURS]) {
+    await client.query(text, [since, until]);
+  }
+  await client.query(MOVE_ON, [until]);
+  await client.query(DELETE_OLD, [until]);
+  await client.query(DELETE_OLD_REFUSALS);
+  return isLast;
 }

@@ -1,7 +1,7 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
-import { BATCH } from "./retention-times.ts";
+import { BATCH } from "./body-partitions.ts";
 
 export interface ExpiredKeys {
   /** Days since the event was completed, in its last generation. One day is added. */

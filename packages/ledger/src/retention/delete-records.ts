@@ -1,7 +1,6 @@
 import type pg from "pg";
 import { runStatement } from "../connection/transaction.ts";
-import { OF_DAY, type BodyPartition } from "./body-partitions.ts";
-import { BATCH, COUNT } from "./retention-times.ts";
+import { BATCH, COUNT, OF_DAY, type BodyPartition } from "./body-partitions.ts";
 
 /** A failure that comes back in this moment begins its group again. */
 const DELETE_ERRORS = `
@@ -38,8 +37,6 @@ forgotten AS (
 )
 SELECT (max(recorded_at) AT TIME ZONE 'UTC')::text || '+00' AS reached FROM old`;
 
-type Reached = { readonly reached: string | null };
-
 /** Deletes the values by which a day's events are found: they are parts of its bodies. */
 export async function forgetFinds(
   pool: pg.Pool,
@@ -47,12 +44,12 @@ export async function forgetFinds(
   signal: AbortSignal,
 ): Promise<void> {
   for (const which of Object.keys(OF_DAY) as (keyof typeof OF_DAY)[]) {
-    let from: string | null = "-infinity";
-    while (from !== null) {
+    let from: string | undefined = "-infinity";
+    while (from !== undefined) {
       signal.throwIfAborted();
-      const values: unknown[] = [day, from];
-      const query = { text: FORGET_FINDS(which), values };
-      from = (await runStatement<Reached>(pool, query, BATCH)).rows[0]?.reached ?? null;
+      const query: pg.QueryConfig = { text: FORGET_FINDS(which), values: [day, from] };
+      const { rows } = await runStatement<{ reached: string | null }>(pool, query, BATCH);
+      from = rows[0]?.reached ?? undefined;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { ledgerError } from "../connection/database-errors.ts";
-import { acquireConnection, type PooledConnection } from "../connection/connection.ts";
+import { acquireConnection } from "../connection/connection.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { tableOf, type BodyPartition } from "./body-partitions.ts";
 
@@ -48,33 +48,21 @@ async function alter(
   const connection = await acquireConnection(pool);
   const stop = () => connection.destroy();
   signal?.addEventListener("abort", stop, { once: true });
-  try {
-    return await alterOn(connection, text, waitMs);
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw ledgerError(error);
-  } finally {
-    signal?.removeEventListener("abort", stop);
-    connection.release();
-  }
-}
-
-async function alterOn(
-  connection: PooledConnection,
-  text: string,
-  waitMs: number,
-): Promise<boolean> {
   // The settings last as long as the session, so it is not reused.
   connection.discard();
-  await connection.client.query(`SET lock_timeout = ${waitMs}`);
-  await connection.client.query(`SET statement_timeout = ${2 * waitMs}`);
   try {
+    await connection.client.query(`SET lock_timeout = ${waitMs}`);
+    await connection.client.query(`SET statement_timeout = ${2 * waitMs}`);
     await connection.client.query(text);
     return true;
   } catch (error) {
     const state = sqlStateOf(error);
     const isBusy = state === SQLSTATE.lockNotAvailable || state === SQLSTATE.queryCanceled;
     if (isBusy && !connection.broken) return false;
-    throw error;
+    signal?.throwIfAborted();
+    throw ledgerError(error);
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    connection.release();
   }
 }

@@ -2,8 +2,7 @@ import { failpoint } from "@millrace/core";
 import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
 import { runStatement } from "../connection/transaction.ts";
-import { OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
-import { BATCH } from "./retention-times.ts";
+import { BATCH, OF_DAY, tableOf, type BodyPartition } from "./body-partitions.ts";
 
 const EVENTS_MAX = 500;
 const BYTES_MAX = 8 * 1024 * 1024;
