@@ -4,14 +4,6 @@ import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
 import { runStatement, type TransactionOptions } from "../connection/transaction.ts";
 
-/** Leader election: of all processes on one database, at most one leads under a name. */
-export interface Leader {
-  /** True while this process leads. Ask before each step: a signal may come a moment late. */
-  readonly leading: boolean;
-  lead(): Promise<AbortSignal | undefined>;
-  close(): Promise<void>;
-}
-
 /** Milliseconds of a lease by the database's clock; after that, another process can lead. */
 const LEASE_MS = 10_000;
 /** Milliseconds between renewals, and to the next try after one that failed. */
@@ -41,15 +33,17 @@ const RELEASE = `
 UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND holder = $2`;
 
 /**
+ * Leader election: of all processes on one database, at most one leads under a name.
+ *
  * A lease is a row, by the database's clock. The leader counts from before it asked, by two clocks,
  * so it stops before another may begin, also after a pause of the machine. Statements sent by then
  * can still take effect, and a failover may lose the lease: two leaders at once must do no harm.
  */
 export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
-  return new LeaseHolder(pool, name);
+  return new Leader(pool, name);
 }
 
-class LeaseHolder implements Leader {
+export class Leader {
   readonly #pool: pg.Pool;
   readonly #name: string;
   readonly #holder = randomUUID();
@@ -66,6 +60,7 @@ class LeaseHolder implements Leader {
     this.#name = name;
   }
 
+  /** True while this process leads. Ask before each step: a signal may come a moment late. */
   get leading(): boolean {
     if (this.#lost === undefined) return false;
     if (performance.now() < this.#ends.monotonicMs && Date.now() < this.#ends.wallMs) return true;
@@ -126,11 +121,8 @@ class LeaseHolder implements Leader {
 
   async #release(): Promise<void> {
     await Promise.allSettled([this.#asking]);
-    await runStatement(
-      this.#pool,
-      { text: RELEASE, values: [this.#name, this.#holder] },
-      TIMES,
-    ).catch(() => {});
+    const query = { text: RELEASE, values: [this.#name, this.#holder] };
+    await runStatement(this.#pool, query, TIMES).catch(() => {});
   }
 }
 
@@ -153,10 +145,7 @@ export async function withLeadership<T>(
   }
 }
 
-export interface FoundLeader {
-  readonly host: string;
-  readonly seenMsAgo: number;
-}
+type FoundLeader = { readonly host: string; readonly seenMsAgo: number };
 
 const FIND = `
 SELECT host, extract(epoch FROM clock_timestamp() - renewed_at)::float8 * 1000 AS "seenMsAgo"
