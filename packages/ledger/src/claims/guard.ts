@@ -14,7 +14,7 @@ import { databaseUnavailable, isConnectionError } from "../connection/database-e
 import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
-import { forgetPrepared, isStale, preparedName, withKnownName } from "../connection/statement.ts";
+import { forgetPrepared, isStale, keepsPrepared, preparedName } from "../connection/statement.ts";
 import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
   classify,
@@ -61,20 +61,18 @@ export class Guard implements EmitTarget {
 
   /** drizzle calls this as if it were a connection of pg. */
   async query(config: unknown, values?: unknown[]): Promise<pg.QueryResult> {
-    const read = readQuery(config, values);
-    const kind = this.#admit(read.text);
-    if (kind === "other") read.name ??= preparedName(read.text);
-    const query = withKnownName(this.#connection.client, read);
+    const query = readQuery(config, values);
+    const kind = this.#admit(query.text);
+    if (kind === "other") query.name ??= preparedName(query.text);
+    if (!keepsPrepared(this.#connection.client)) query.name = undefined;
     this.#connection.isTouched = true;
     const sent = this.#shared?.send(query) ?? this.#connection.client.query(query);
     this.#inFlight.add(sent);
     try {
       const result = await sent;
       if (kind === "savepoint" || kind === "savepoint_end") {
-        const kept = (this.#savepoints ??= new Savepoints()).apply(
-          query.text,
-          this.#emits?.count ?? 0,
-        );
+        this.#savepoints ??= new Savepoints();
+        const kept = this.#savepoints.apply(query.text, this.#emits?.count ?? 0);
         if (kept !== undefined) this.#emits?.keep(kept);
       }
       return result;

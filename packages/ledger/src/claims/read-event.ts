@@ -23,20 +23,14 @@ export const BODY_OF = (day: string) => `LEFT JOIN millrace.bodies b
 const READ_BODY = `SELECT headers, body FROM millrace.bodies WHERE day = $1::date AND id = $2`;
 
 export async function readContent(client: pg.PoolClient, row: ContentRow): Promise<EventContent> {
-  const content = toContent(row, row);
-  if (content !== undefined) return content;
-  const { rows } = await client.query<BodyRow>(READ_BODY, [row.body_day, row.body_id]);
-  const moved = rows[0] && toContent(rows[0], row);
-  if (moved !== undefined) return moved;
+  let { headers, body }: BodyRow = row;
+  if (body === null) {
+    const { rows } = await client.query<BodyRow>(READ_BODY, [row.body_day, row.body_id]);
+    ({ headers, body } = rows[0] ?? row);
+  }
+  if (headers !== null && body !== null) return { headers: row.own_headers ?? headers, body };
   throw new MillraceError(
     "body_missing",
     `Cannot read the event's body: it is not among the bodies of ${row.body_day}`,
   );
-}
-
-function toContent(
-  { headers, body }: BodyRow,
-  { own_headers: own }: ContentRow,
-): EventContent | undefined {
-  return headers === null || body === null ? undefined : { headers: own ?? headers, body };
 }

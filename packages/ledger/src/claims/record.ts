@@ -53,10 +53,8 @@ export async function record(
     const key = keyText(job.event);
     if (!first.has(key) && isRecordable(job)) first.set(key, job);
   }
-  const claims = await recordParts(
-    ledger,
-    chunkEvents([...first.values()], (job) => job.event),
-  );
+  const chunks = chunkEvents([...first.values()], (job) => job.event);
+  const claims = await recordParts(ledger, chunks);
   return jobs.map((job) => {
     if (!isRecordable(job)) return unstorable("its text holds a NUL or half a surrogate pair");
     // Of repeats within the call, the first is the one that was recorded.
@@ -71,11 +69,8 @@ function isRecordable({ event, run }: EventJob): boolean {
 }
 
 function unstorable(reason: string): Claim {
-  return {
-    kind: "failed",
-    code: "invalid_envelope",
-    message: `Cannot record the event: ${reason}`,
-  };
+  const message = `Cannot record the event: ${reason}`;
+  return { kind: "failed", code: "invalid_envelope", message };
 }
 
 async function recordChunk(
@@ -93,10 +88,8 @@ async function recordChunk(
         : { kind: "unrecorded", error };
       return new Map([[only, claim]]);
     }
-    return await recordParts(
-      ledger,
-      jobs.map((job) => [job]),
-    );
+    const singly = jobs.map((job) => [job]);
+    return await recordParts(ledger, singly);
   }
 }
 
@@ -281,11 +274,7 @@ function toClaim(row: RecordRow): Claim {
     case "identity_expired":
       return { kind: row.kind };
     case "failed":
-      return {
-        kind: "failed",
-        code: row.lastErrorCode ?? "gave_up",
-        message: row.lastError ?? "",
-      };
+      return { kind: row.kind, code: row.lastErrorCode ?? "gave_up", message: row.lastError ?? "" };
     default:
       return BUSY;
   }

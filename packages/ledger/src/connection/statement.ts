@@ -69,14 +69,6 @@ export function keepsPrepared(client: pg.ClientBase): boolean {
   return !forgetful.has(client);
 }
 
-export function withKnownName<Query extends pg.QueryConfig>(
-  client: pg.ClientBase,
-  query: Query,
-): Query {
-  if (query.name === undefined || keepsPrepared(client)) return query;
-  return { ...query, name: undefined };
-}
-
 /**
  * A function can deallocate out of sight, and a pooler changes the server. That connection sends no
  * names from then on; after a statement of the ledger, no connection of the pool does.
