@@ -17,10 +17,7 @@ import { closeReadOnly } from "./connection.ts";
 import { learnForgotten } from "./statement.ts";
 
 /** Parts of a URL that a pool takes. Times of statements, and its name, are the pool's own. */
-const TAKEN = [
-  ...(["user", "password", "host", "port", "database"] as const),
-  ...(["ssl", "sslnegotiation", "options"] as const),
-];
+const TAKEN = /^(user|password|host|port|database|ssl|sslnegotiation|options)$/;
 
 /**
  * Makes a pool for a URL, which is read as pg reads it; `sslrootcert=system` stands for Node's CAs.
@@ -31,9 +28,7 @@ export function openPool(url: string, settings: pg.PoolConfig): pg.Pool {
   if (problem !== undefined) throw unusable(problem);
   const { [COMMAND_PARAMETER]: command, ...parsed } = parseUrl(url);
   const given = Object.entries({ ...toClientConfig(parsed) });
-  const taken: pg.PoolConfig = Object.fromEntries(
-    given.filter(([name]) => TAKEN.some((each) => each === name)),
-  );
+  const taken: pg.PoolConfig = Object.fromEntries(given.filter(([name]) => TAKEN.test(name)));
   const options = [taken.options, settings.options].filter(Boolean).join(" ");
   const config = { ...taken, ...settings, ...(options !== "" && { options }) };
   if (typeof command !== "string" || taken.password) return new pg.Pool(config);
