@@ -3,10 +3,9 @@ import { abandonEvent, restoreBody } from "./claims/abandon-event.ts";
 import { completeCalled, readBegun, recordStep } from "./claims/calls.ts";
 import { emitAlerts } from "./claims/emit.ts";
 import { fail } from "./claims/fail.ts";
-import { groupHazards } from "./claims/group-hazards.ts";
 import { record } from "./claims/record.ts";
 import { attempt, attemptFirst } from "./claims/run-attempt.ts";
-import { attemptGroup } from "./claims/run-group.ts";
+import { attemptGroup, groupHazards } from "./claims/run-group.ts";
 import { bind, type Methods } from "./connection/bind.ts";
 import {
   type LedgerContext,

@@ -15,7 +15,7 @@ import type { Emitted } from "./emit.ts";
 import { isDatabaseUnavailable } from "../connection/database-errors.ts";
 import { GroupRuns, type GroupPart, type GroupRun, type GroupUnit } from "./group-runs.ts";
 import type { Guard } from "./guard.ts";
-import type { LedgerContext } from "../connection/ledger-context.ts";
+import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { complete, isOfLedger, settleError, type AttemptEnd, type FinishedRun } from "./settle.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
@@ -270,4 +270,26 @@ class HandlerTimer {
     this.isOver = true;
     this.#giveUp(reason);
   }
+}
+
+/** No statement shows them: policies that read settings, functions that set some until the end. */
+const HAZARDS = `
+SELECT format('table %I.%I has row-level security', n.nspname, c.relname) AS hazard
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
+UNION ALL
+SELECT format('function %I.%I may change settings, locks or temporary tables', n.nspname, p.proname)
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname !~ '^(pg_|information_schema$|millrace$|bullmq$)'
+  AND p.prosrc ~* '(set_config|advisory|[[:<:]]temp(orary)?[[:>:]]|pg_temp|(^|;|[[:<:]](begin|then|else|loop)[[:>:]])[[:space:]]*set[[:space:]])'
+  AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend d
+    WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+  )
+ORDER BY hazard
+LIMIT 5`;
+
+export async function groupHazards(ledger: LedgerContext): Promise<readonly string[]> {
+  const rows = await queryRows<{ hazard: string }>(ledger, HAZARDS);
+  return rows.map(({ hazard }) => hazard);
 }

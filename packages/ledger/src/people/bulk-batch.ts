@@ -65,14 +65,13 @@ export async function workBatch(
   { size, isConfigured }: { size: number; isConfigured: (source: string) => boolean },
 ): Promise<BulkBatch> {
   const work = async (client: pg.PoolClient): Promise<BulkBatch> => {
-    const locked = await client.query<Locked>(LOCK, [run.id, run.cursor]);
-    const [row] = locked.rows;
+    const [row] = (await client.query<Locked>(LOCK, [run.id, run.cursor])).rows;
     if (row === undefined) return { kind: "superseded" };
     const canary = row.isCanaryDue === true ? row.canary : null;
     const wanted = Math.min(canary ?? size, row.left ?? Infinity);
     const list = canary === null ? listEvents : listCanary;
     const { keys, cursor, more } = await list(client, run, wanted);
-    const added = await addMembers(client, run, keys);
+    const { rows: added } = await client.query<EventKey>(ADD_MEMBERS, [...packKeys(keys), run.id]);
     failpoint("bulk_run.members_added");
     const members = await act(client, run, added, isConfigured);
     const ended = !more || added.length === row.left;
@@ -130,15 +129,6 @@ async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number
     cursor: last === undefined ? null : cursorOf(last),
     more: rows.length > limit,
   };
-}
-
-async function addMembers(
-  client: pg.PoolClient,
-  run: OpenBulkRun,
-  keys: readonly EventKey[],
-): Promise<readonly EventKey[]> {
-  if (keys.length === 0) return [];
-  return (await client.query<EventKey>(ADD_MEMBERS, [...packKeys(keys), run.id])).rows;
 }
 
 interface Member {

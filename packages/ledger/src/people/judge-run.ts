@@ -29,12 +29,7 @@ const STOP = `
 UPDATE millrace.bulk_runs SET state = 'stopped', error = $2, finished_at = clock_timestamp()
 WHERE id = $1 AND state = 'running'`;
 
-interface Counts {
-  readonly completed: number;
-  readonly failedOnce: number;
-  readonly failed: number;
-  readonly all: number;
-}
+type Counts = Readonly<Record<"completed" | "failedOnce" | "failed" | "all", number>>;
 
 /** Holds or stops a run with a canary or a limit by the results of the events it has reached. */
 export async function judgeRun(
