@@ -168,13 +168,13 @@ function newGeneration({ key, event }: Member): number | null {
 }
 
 type Act = (
-  transaction: Pick<LedgerContext, "send">,
+  context: Pick<LedgerContext, "send">,
   keys: readonly EventKey[],
 ) => Promise<readonly Member[]>;
 
 const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
-  retry: async (transaction, keys) => {
-    const answers = await retryMany(transaction, keys);
+  retry: async (context, keys) => {
+    const answers = await retryMany(context, keys);
     return keys.map((key, index) => {
       const answer = answers[index];
       if (answer?.kind === "retried") return { key, event: answer.event, skipped: null };
@@ -182,16 +182,16 @@ const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
       return { key, skipped: isMissing ? answer.kind : "not_failed" };
     });
   },
-  replay: async (transaction, keys) => {
-    const answers = await replay(transaction, keys);
+  replay: async (context, keys) => {
+    const answers = await replay(context, keys);
     return keys.map((key, index) => {
       const answer = answers[index];
       if (answer?.kind === "replayed") return { key, event: answer.event, skipped: null };
       return { key, skipped: answer?.kind ?? "not_found" };
     });
   },
-  give_up: async (transaction, keys) => {
-    const answers = await giveUpMany(transaction, keys);
+  give_up: async (context, keys) => {
+    const answers = await giveUpMany(context, keys);
     return keys.map((key, index) => {
       const answer = answers[index] ?? "not_found";
       return { key, skipped: answer === "given_up" ? null : answer };
