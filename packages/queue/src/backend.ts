@@ -51,12 +51,6 @@ export interface ReplicaWait {
   confirmed(): Promise<boolean>;
 }
 
-/** A server that has queues: they answer together, or none of them does. */
-export interface QueueServer {
-  unready(): string | undefined;
-  ping(): Promise<void>;
-}
-
 /** The differences between Redis and Postgres. Everything else of this package is written once. */
 export interface Backend {
   readonly name: "redis" | "postgres";
@@ -64,7 +58,9 @@ export interface Backend {
   readonly keys: QueueKeys | undefined;
   /** The ledger that jobs are for. Empty on Postgres, where both are in one database. */
   readonly owner: JobOwner;
-  serverOf(queue: Queue): QueueServer;
+  /** The state of a server that is known to be away. All queues answer, or none of them. */
+  unready(): string | undefined;
+  ping(): Promise<void>;
   createQueue(name: string): Queue;
   createWorker(
     name: string,

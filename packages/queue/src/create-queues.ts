@@ -10,43 +10,31 @@ import {
   type StoreResult,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
-import type { Backend, QueueServer, AddOptions, NewJob, ReplicaWait } from "./backend.ts";
+import type { Backend, AddOptions, NewJob, ReplicaWait } from "./backend.ts";
 import { createInspection } from "./inspect.ts";
 import { queueName, jobId } from "./jobs.ts";
-import type { Notify, ReportError } from "./notices.ts";
+import type { ReportError } from "./notices.ts";
 import { createPressureGauge } from "./pressure.ts";
-import type { Queues, Workers } from "./queues.ts";
+import type { Queues, QueuesOptions, Workers } from "./queues.ts";
 import { startWorkers } from "./workers.ts";
-
-interface Deps {
-  readonly backend: Backend;
-  readonly sources: readonly string[];
-  readonly notify: Notify;
-  readonly reportError: ReportError;
-  readonly enqueueTimeoutMs: number;
-}
 
 export const ENQUEUE_TIMEOUT_MS = 800;
 
 const PING_TIMEOUT_MS = 1_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 
-export function createQueues(deps: Deps): Queues {
-  const { backend } = deps;
+export function createQueues(
+  backend: Backend,
+  { sources, notify, enqueueTimeoutMs: timeoutMs = ENQUEUE_TIMEOUT_MS }: QueuesOptions,
+  reportError: ReportError,
+): Queues {
   const queues = new Map<string, Queue>();
-  for (const source of deps.sources) {
+  for (const source of sources) {
     const queue = backend.createQueue(queueName(source));
-    queue.on("error", (error) => deps.reportError(error, source));
+    queue.on("error", (error) => reportError(error, source));
     queues.set(source, queue);
   }
-  const breakers = new Map<QueueServer, CircuitBreaker>();
-  const routes = new Map<string, Route>();
-  for (const [source, queue] of queues) {
-    const server = backend.serverOf(queue);
-    const breaker = breakers.get(server) ?? createCircuitBreaker(() => server.ping());
-    breakers.set(server, breaker);
-    routes.set(source, { queue, server, breaker });
-  }
+  const breaker = createCircuitBreaker(() => backend.ping());
   const gauge = createPressureGauge(
     () => backend.pressure(queues),
     () => backend.risk?.(),
@@ -55,7 +43,7 @@ export function createQueues(deps: Deps): Queues {
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    for (const breaker of breakers.values()) breaker.stop();
+    breaker.stop();
     gauge.close();
     await workers?.close({ timeoutMs: 0 });
     const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()));
@@ -67,48 +55,38 @@ export function createQueues(deps: Deps): Queues {
     backend: backend.name,
     signsJobs: backend.keys !== undefined,
     queues,
-    enqueue: createEnqueue({ backend, routes, timeoutMs: deps.enqueueTimeoutMs }),
+    enqueue: createEnqueue({ backend, queues, breaker, timeoutMs }),
     work: (options) => {
       if (workers !== undefined)
         throw new Error("Cannot start the workers: they are already running");
-      workers = startWorkers({ ...deps, options });
+      workers = startWorkers({ backend, sources, notify, reportError, options });
       return workers;
     },
     ...createInspection(backend, queues),
     pressure: gauge.pressure,
     measurePressure: gauge.measure,
-    breakerOf: (source) => routes.get(source)?.breaker ?? NO_QUEUE,
-    ping: async () => {
-      await Promise.all([...breakers.keys()].map((server) => ping(backend, server)));
-    },
+    breakerOf: () => breaker,
+    ping: () => ping(backend),
     close: () => (closing ??= close()),
   };
 }
 
-/** Nothing is sent to a queue that is not there. */
-const NO_QUEUE = { isOpen: true, trip: () => {} };
-
-async function ping(backend: Backend, server: QueueServer): Promise<void> {
+async function ping(backend: Backend): Promise<void> {
   const code = backend.name === "redis" ? "redis_unreachable" : "database_unreachable";
   const late = () => new MillraceError(code, `Cannot ping: no answer in ${PING_TIMEOUT_MS} ms`);
   try {
-    await withDeadline(server.ping(), PING_TIMEOUT_MS, late);
+    await withDeadline(backend.ping(), PING_TIMEOUT_MS, late);
   } catch (error) {
     if (error instanceof MillraceError) throw error;
-    const state = server.unready() ?? "the server refuses";
+    const state = backend.unready() ?? "the server refuses";
     throw new MillraceError(code, `Cannot ping: ${state}`, { cause: error });
   }
 }
 
-interface Route {
-  readonly queue: Queue;
-  readonly server: QueueServer;
-  readonly breaker: CircuitBreaker;
-}
-
 interface EnqueueDeps {
   readonly backend: Backend;
-  readonly routes: ReadonlyMap<string, Route>;
+  readonly queues: ReadonlyMap<string, Queue>;
+  readonly breaker: CircuitBreaker;
   readonly timeoutMs: number;
 }
 
@@ -159,30 +137,26 @@ async function addToSource(
   jobs: readonly NewJob[],
   options: AddOptions & { readonly replicas: ReplicaWait | undefined },
 ): Promise<readonly StoreResult[]> {
-  const { backend, routes, timeoutMs } = deps;
-  const route = routes.get(source);
-  const refusal = route === undefined ? `no queue for source "${source}"` : unready(route);
-  if (route === undefined || refusal !== undefined) {
-    const error = unavailable(refusal ?? "");
+  const { backend, queues, breaker, timeoutMs } = deps;
+  const queue = queues.get(source);
+  const away = backend.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
+  if (queue === undefined || away !== undefined) {
+    const error = unavailable(away ?? `no queue for source "${source}"`);
     return jobs.map(() => error);
   }
   // One deadline for all jobs of a call, also where they are tried again singly.
   const late = () => {
-    route.breaker.trip();
+    breaker.trip();
     return unavailable(`no answer in ${timeoutMs} ms`);
   };
   try {
-    const added = add(backend, route.queue, jobs, options);
+    const added = add(backend, queue, jobs, options);
     const adding = options.replicas === undefined ? added : confirm(added, options.replicas);
     const results = await withDeadline(adding, timeoutMs, late);
     return results.map((result) => inOurTerms(backend, result));
   } catch (error) {
     return jobs.map(() => asError(error));
   }
-}
-
-function unready({ server, breaker }: Route): string | undefined {
-  return server.unready() ?? (breaker.isOpen ? "it does not answer" : undefined);
 }
 
 async function confirm(

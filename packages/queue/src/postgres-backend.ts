@@ -10,31 +10,25 @@ import {
   runMigrations,
 } from "bullmq";
 import type pg from "pg";
-import type { Backend, QueueServer } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 import { addToPostgres, queryInTurn, shareConnection } from "./bullmq-patches/postgres-add.ts";
-import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
+import { createQueues } from "./create-queues.ts";
 import { STREAMS, queueName } from "./jobs.ts";
-import { createErrorReporter, type Notify } from "./notices.ts";
+import { createErrorReporter } from "./notices.ts";
 import { createPostgresQueries } from "./postgres-queries.ts";
-import type { QueueRole, Queues } from "./queues.ts";
+import type { QueueRole, Queues, QueuesOptions } from "./queues.ts";
 
-export interface PostgresQueuesOptions {
-  readonly openPool: OpenPool;
-  readonly sources: readonly string[];
-  readonly role: QueueRole;
-  readonly notify: Notify;
-  readonly enqueueTimeoutMs?: number;
+export interface PostgresQueuesOptions extends QueuesOptions {
+  readonly openPool: (settings: pg.PoolConfig) => pg.Pool;
 }
 
 /** @throws `database_unreachable` when Postgres does not answer */
 export async function createPostgresQueues(options: PostgresQueuesOptions): Promise<Queues> {
-  const { openPool, sources, role, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
-  const reportError = createErrorReporter(notify);
-  const pool = createPostgresPool({ openPool, role, onError: reportError });
+  const reportError = createErrorReporter(options.notify);
+  const pool = createPostgresPool(options, reportError);
   try {
-    await migrateBullmq(pool, sources.map(queueName));
-    const backend = await createPostgresBackend(pool, reportError);
-    return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
+    await migrateBullmq(pool, options.sources.map(queueName));
+    return createQueues(await createPostgresBackend(pool, reportError), options, reportError);
   } catch (error) {
     await pool.end();
     throw new MillraceError(
@@ -69,17 +63,14 @@ async function createPostgresBackend(
     }
   });
   const shared = shareConnection(connection, workers);
-  const server: QueueServer = {
-    unready: () => undefined,
-    ping: async () => {
-      await pool.query("SELECT 1");
-    },
-  };
   return {
     name: "postgres",
     keys: undefined,
     owner: {},
-    serverOf: () => server,
+    unready: () => undefined,
+    ping: async () => {
+      await pool.query("SELECT 1");
+    },
     createQueue: (name) => new Queue(name, { connection: {}, streams: STREAMS }, shared),
     createWorker: (name, processor, options) =>
       new Worker(
@@ -111,17 +102,14 @@ export function connectionsWanted(role: QueueRole): number {
   return POOL_SIZE[role] + (role === "worker" ? 1 : 0);
 }
 
-type OpenPool = (settings: pg.PoolConfig) => pg.Pool;
-
-function createPostgresPool(options: {
-  role: QueueRole;
-  openPool: OpenPool;
-  onError: (error: Error) => void;
-}): pg.Pool {
-  const max = connectionsWanted(options.role);
-  const pool = options.openPool({
+function createPostgresPool(
+  { role, openPool }: PostgresQueuesOptions,
+  onError: (error: Error) => void,
+): pg.Pool {
+  const max = connectionsWanted(role);
+  const pool = openPool({
     max,
-    application_name: poolName(`millrace-${options.role}-queue`, max),
+    application_name: poolName(`millrace-${role}-queue`, max),
     // BullMQ names its tables without a schema when it is given a pool. Its temporary tables take
     // temp_buffers (8 MB here), which can be set to more than there is.
     options: `-c search_path=${SCHEMA} -c temp_buffers=1024 -c idle_in_transaction_session_timeout=0 ${PINNED_OPTIONS}`,
@@ -132,10 +120,10 @@ function createPostgresPool(options: {
     query_timeout: 30_000,
   });
   // Postgres notifies every connection when it stops; without a listener, that ends the process.
-  pool.on("error", (error) => options.onError(error));
+  pool.on("error", (error) => onError(error));
   pool.on("connect", (client) => {
     client.setMaxListeners(0);
-    client.on("error", options.onError);
+    client.on("error", onError);
   });
   leaveReadOnly(pool);
   return pool;

@@ -12,9 +12,17 @@ import type {
   WorkerConfig,
 } from "@millrace/core";
 import type { Queue } from "bullmq";
+import type { Notify } from "./notices.ts";
 import type { OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 
 export type QueueRole = "ingress" | "worker" | "dashboard" | "cli";
+
+export interface QueuesOptions {
+  readonly sources: readonly string[];
+  readonly role: QueueRole;
+  readonly notify: Notify;
+  readonly enqueueTimeoutMs?: number;
+}
 
 export interface Queues {
   readonly backend: "redis" | "postgres";
@@ -70,7 +78,7 @@ export interface Queues {
   /** The last measurement, without a round trip. The first call starts to measure every second. */
   pressure(): Pressure;
   measurePressure(): Promise<Pressure>;
-  /** One a server; a caller may trip it. While it is open, `enqueue` answers with errors. */
+  /** The server's; a caller may trip it. While it is open, `enqueue` answers with errors. */
   breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time */
   ping(): Promise<void>;

@@ -1,25 +1,21 @@
 import { once } from "node:events";
 import type { QueueKeys } from "@millrace/core";
 import { Queue, Worker } from "bullmq";
-import type { Backend, QueueServer } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 import { createRedisAdd } from "./bullmq-patches/redis-add.ts";
 import { defineFetching } from "./bullmq-patches/redis-script.ts";
 import { patchWorker } from "./bullmq-patches/redis-worker.ts";
 import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
 import { STREAMS } from "./jobs.ts";
-import { createErrorReporter, type Notify } from "./notices.ts";
-import type { QueueRole, Queues } from "./queues.ts";
+import { createErrorReporter } from "./notices.ts";
+import type { Queues, QueuesOptions } from "./queues.ts";
 import type { JobOwner } from "./queue-owner.ts";
 import { createRedisClients, type RedisClients } from "./redis-clients.ts";
 import { createDurabilityWatch, type DurabilityWatch } from "./redis-durability.ts";
 import { createRedisQueries } from "./redis-queries.ts";
 
-export interface RedisQueuesOptions {
+export interface RedisQueuesOptions extends QueuesOptions {
   readonly url: string;
-  readonly sources: readonly string[];
-  readonly role: QueueRole;
-  readonly notify: Notify;
-  readonly enqueueTimeoutMs?: number;
   /** Sign jobs and check them. Default: jobs are taken at their word. */
   readonly keys?: QueueKeys | undefined;
   /** Begins the names of all keys. Default `bull`, which is BullMQ's. */
@@ -36,8 +32,8 @@ const REPLICA_SHARE = 0.25;
 
 /** Returns at once, also when Redis is down: `enqueue` then answers with errors. */
 export function createRedisQueues(options: RedisQueuesOptions): Queues {
-  const { sources, notify, enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS, replicas = 0 } = options;
-  const reportError = createErrorReporter(notify);
+  const { enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS, replicas = 0 } = options;
+  const reportError = createErrorReporter(options.notify);
   const clients = createRedisClients({
     url: options.url,
     connectionName: `millrace-${options.role}`,
@@ -47,8 +43,7 @@ export function createRedisQueues(options: RedisQueuesOptions): Queues {
   });
   const replicaTimeoutMs = Math.max(1, Math.floor(enqueueTimeoutMs * REPLICA_SHARE));
   const durability = createDurabilityWatch(clients.producer, { replicas, replicaTimeoutMs });
-  const backend = createRedisBackend(clients, options, durability);
-  return createQueues({ backend, sources, notify, reportError, enqueueTimeoutMs });
+  return createQueues(createRedisBackend(clients, options, durability), options, reportError);
 }
 
 const SERVER_FAULT =
@@ -62,7 +57,10 @@ function createRedisBackend(
   const { producer } = clients;
   const named = { streams: STREAMS, ...(prefix === undefined ? {} : { prefix }) };
   const queries = createRedisQueries(producer);
-  const server: QueueServer = {
+  return {
+    name: "redis",
+    keys,
+    owner,
     unready: () =>
       producer.status === "ready" ? undefined : `the connection to Redis is ${producer.status}`,
     ping: async () => {
@@ -70,12 +68,6 @@ function createRedisBackend(
         await once(producer, "ready");
       await producer.ping();
     },
-  };
-  return {
-    name: "redis",
-    keys,
-    owner,
-    serverOf: () => server,
     createQueue: (name) => new Queue(name, { ...named, connection: producer }),
     createWorker: (name, processor, options) => {
       const connection = clients.worker();
