@@ -2,7 +2,15 @@ import type { IncomingEvent, QueueKeys, StoreResult } from "@millrace/core";
 import type { Processor, Queue, Worker, WorkerOptions } from "bullmq";
 import type { JobOwner, OwnerClaim, QueueMark, TakenMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
-import type { FinishedFrom, Forgotten, JobCounts, QueueRisk, WaitingQuery } from "./queues.ts";
+import type {
+  FinishedFrom,
+  Forgotten,
+  JobCounts,
+  JobEnd,
+  JobStatus,
+  QueueRisk,
+  WaitingQuery,
+} from "./queues.ts";
 
 export interface NewJob {
   readonly id: string;
@@ -17,15 +25,7 @@ export interface AddOptions {
   readonly onSent?: (() => void) | undefined;
 }
 
-export interface JobSnapshot {
-  readonly state: "failed" | "completed" | undefined;
-  readonly addedAtMs: number;
-  readonly finishedAtMs: number;
-  readonly attemptsMade: number;
-  readonly failedReason: string | undefined;
-}
-
-export interface FinishedSnapshot extends JobSnapshot {
+export interface FinishedSnapshot extends JobEnd {
   readonly id: string;
   readonly data: string;
 }
@@ -80,8 +80,9 @@ export interface Backend {
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
   /** Takes back a job that Millrace removes. Undefined on Postgres. */
   uncountAdded?(queue: Queue): Promise<void>;
-  uncountCompleted(queue: Queue, finishedAtMs: number): void;
-  snapshots(queue: Queue, ids: readonly string[]): Promise<readonly (JobSnapshot | undefined)[]>;
+  /** Takes back the completion of a job that runs again. Undefined on Postgres. */
+  uncountCompleted?(queue: Queue, finishedAtMs: number): void;
+  statuses(queue: Queue, ids: readonly string[]): Promise<readonly (JobStatus | undefined)[]>;
   /** Undefined on Postgres, where the ledger has each event before its job. */
   waiting?(queue: Queue, query: WaitingQuery): Promise<WaitingSnapshots>;
   finished(queue: Queue, query: FinishedQuery): Promise<readonly FinishedSnapshot[]>;

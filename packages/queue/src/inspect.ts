@@ -1,13 +1,12 @@
-import { isMillraceError, readEnvelope, type EventKey, type ReadEnvelope } from "@millrace/core";
+import { isMillraceError, readEnvelope, type EventKey } from "@millrace/core";
 import type { Job, Queue } from "bullmq";
-import type { Backend, FinishedSnapshot, JobSnapshot, WaitingSnapshots } from "./backend.ts";
-import { addedAt, endedRunName, isForeign, isJobOf, jobId, runName } from "./jobs.ts";
+import type { Backend, FinishedSnapshot, WaitingSnapshots } from "./backend.ts";
+import { addedAt, isForeign, isJobOf, jobId, runName } from "./jobs.ts";
 import type {
   FinishedFrom,
   FinishedJob,
   FinishedJobs,
   FoundJob,
-  JobEnd,
   JobProblem,
   JobStatus,
   Queues,
@@ -46,14 +45,8 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const jobs = found?.jobs.map((job) => toWaiting(source, job, backend)) ?? [];
       return { count: found?.count ?? 0, jobs };
     },
-    retryJob: async (key) => {
-      const result = await runAgain(backend, queueOf(key.source), key, "failed");
-      return result === "not_in_state" ? "not_failed" : result;
-    },
-    rerunJob: async (key) => {
-      const result = await runAgain(backend, queueOf(key.source), key, "completed");
-      return result === "not_in_state" ? "not_completed" : result;
-    },
+    retryJob: async (key) => await runAgain(backend, queueOf(key.source), key, "failed"),
+    rerunJob: async (key) => await runAgain(backend, queueOf(key.source), key, "completed"),
     removeJob: async (key) => {
       const queue = queueOf(key.source);
       const id = jobId(key.eventId, key.generation);
@@ -72,9 +65,9 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const statuses: (JobStatus | undefined)[] = Array.from({ length: keys.length });
       const reads = pagesBySource(keys).map(async (page) => {
         const ids = page.map(({ key }) => jobId(key.eventId, key.generation));
-        const found = await backend.snapshots(queueOf(page[0]?.key.source ?? ""), ids);
+        const found = await backend.statuses(queueOf(page[0]?.key.source ?? ""), ids);
         page.forEach(({ index }, position) => {
-          statuses[index] = toJobStatus(found[position]);
+          statuses[index] = found[position];
         });
       });
       await Promise.all(reads);
@@ -85,7 +78,17 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
       const next = jobs.length < pageMax ? undefined : nextPage(from, jobs);
       return { jobs: jobs.map((job) => toFinished(source, job, backend)), next };
     },
-    removeCompleted: (keepMs, signal) => removeOld([...queues.values()], keepMs, signal),
+    removeCompleted: async (keepMs, signal) => {
+      let removed = 0;
+      for (const queue of queues.values()) {
+        while (signal?.aborted !== true) {
+          const batch = await queue.clean(keepMs, REMOVED_MAX, "completed");
+          removed += batch.length;
+          if (batch.length < REMOVED_MAX) break;
+        }
+      }
+      return removed;
+    },
     epochs: (sources) => backend.epochs(queuesOf(sources)),
     writeEpoch: (source, epoch) => backend.writeEpoch(queueOf(source), epoch),
     ledgerMarks: (sources) => backend.ledgerMarks(queuesOf(sources)),
@@ -96,33 +99,17 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
   } satisfies Partial<Queues>;
 }
 
-async function removeOld(
-  queues: readonly Queue[],
-  keepMs: number,
-  signal?: AbortSignal,
-): Promise<number> {
-  let removed = 0;
-  for (const queue of queues) {
-    while (signal?.aborted !== true) {
-      const batch = await queue.clean(keepMs, REMOVED_MAX, "completed");
-      removed += batch.length;
-      if (batch.length < REMOVED_MAX) break;
-    }
-  }
-  return removed;
-}
-
 /** BullMQ's codes of a retry that came too late (its enum ErrorCode). */
 const JOB_NOT_EXIST = -1;
 const JOB_NOT_IN_STATE = -3;
 
 /** One step: a job that another process has moved is left alone. The count of attempts stays. */
-async function runAgain(
+async function runAgain<From extends "failed" | "completed">(
   backend: Backend,
   queue: Queue,
   key: EventKey,
-  from: "failed" | "completed",
-): Promise<"retried" | "not_in_state" | "not_found"> {
+  from: From,
+): Promise<"retried" | "not_found" | `not_${From}`> {
   const job = await queue.getJob(jobId(key.eventId, key.generation));
   if (job?.id === undefined || isForeign(ledgerOf(job), backend.owner)) return "not_found";
   // BullMQ keeps the count of lost workers: a job abandoned once would be abandoned again at once.
@@ -131,13 +118,13 @@ async function runAgain(
   try {
     await job.retry(from);
     if (from === "completed" && finishedOn !== undefined) {
-      backend.uncountCompleted(queue, finishedOn);
+      backend.uncountCompleted?.(queue, finishedOn);
     }
     return "retried";
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === JOB_NOT_EXIST) return "not_found";
-    if (code === JOB_NOT_IN_STATE) return "not_in_state";
+    if (code === JOB_NOT_IN_STATE) return `not_${from}`;
     throw error;
   }
 }
@@ -185,12 +172,6 @@ const WAITING = ["waiting", "prioritized", "paused"];
 const stateOf = (state: string): FoundJob["state"] =>
   SHOWN.find((one) => one === state) ?? (WAITING.includes(state) ? "waiting" : "unknown");
 
-type Unreadable = {
-  readonly event: undefined;
-  readonly mac: undefined;
-  readonly problem: JobProblem;
-};
-
 type Trusts = Pick<Backend, "keys" | "owner">;
 
 /** Reads job data, unless it is a copy of another job's. */
@@ -198,18 +179,15 @@ function readOwn(
   source: string,
   id: string | undefined,
   readData: () => unknown,
-  backend: Trusts,
-): ReadEnvelope | Unreadable {
-  const found = read(readData, backend);
-  const isOwn = found.event === undefined || isJobOf(found.event, source, id);
-  return isOwn ? found : OF_ANOTHER_JOB;
-}
-
-function read(readData: () => unknown, { keys, owner }: Trusts): ReadEnvelope | Unreadable {
+  { keys, owner }: Trusts,
+) {
   try {
     const found = readEnvelope(readData(), keys);
-    if (!isForeign(found.ledger, owner)) return found;
-    return unreadable("Cannot read job data: it is for another ledger", "foreign_job");
+    if (isForeign(found.ledger, owner)) {
+      return unreadable("Cannot read job data: it is for another ledger", "foreign_job");
+    }
+    if (isJobOf(found.event, source, id)) return found;
+    return unreadable("Cannot read job data: it is of another job");
   } catch (error) {
     return isMillraceError(error)
       ? unreadable(error.message, error.code)
@@ -217,11 +195,9 @@ function read(readData: () => unknown, { keys, owner }: Trusts): ReadEnvelope | 
   }
 }
 
-function unreadable(message: string, code: JobProblem["code"] = "invalid_envelope"): Unreadable {
+function unreadable(message: string, code: JobProblem["code"] = "invalid_envelope") {
   return { event: undefined, mac: undefined, problem: { code, message } };
 }
-
-const OF_ANOTHER_JOB = unreadable("Cannot read job data: it is of another job");
 
 function pagesBySource(keys: readonly EventKey[]) {
   const bySource = new Map<string, { key: EventKey; index: number }[][]>();
@@ -235,28 +211,16 @@ function pagesBySource(keys: readonly EventKey[]) {
   return [...bySource.values()].flat();
 }
 
-function toJobStatus(job: JobSnapshot | undefined): JobStatus | undefined {
-  if (job?.state === undefined) return job && { state: "live" };
-  return { ...toEnd(job), state: job.state };
-}
-
-function toEnd(job: JobSnapshot): JobEnd {
-  const { addedAtMs, attemptsMade, finishedAtMs, failedReason } = job;
-  const run = endedRunName({
-    timestamp: addedAtMs,
-    attemptsMade,
-    failedReason: failedReason ?? "",
-  });
-  return { finishedAtMs, failedReason, run };
-}
-
-function toFinished(source: string, job: FinishedSnapshot, backend: Trusts): FinishedJob {
-  const found = readOwn(source, job.id, () => JSON.parse(job.data), backend);
-  return { ...toEnd(job), jobId: job.id, ...found };
+function toFinished(
+  source: string,
+  { id, data, ...end }: FinishedSnapshot,
+  backend: Trusts,
+): FinishedJob {
+  return { ...end, jobId: id, ...readOwn(source, id, () => JSON.parse(data), backend) };
 }
 
 /** Jobs may end in the same millisecond: a cursor counts those of its last one. */
-function nextPage(from: FinishedFrom, jobs: readonly JobSnapshot[]): FinishedJobs["next"] {
+function nextPage(from: FinishedFrom, jobs: readonly FinishedSnapshot[]): FinishedJobs["next"] {
   const atMs = jobs.at(-1)?.finishedAtMs;
   if (atMs === undefined) return undefined;
   const ties = jobs.filter((job) => job.finishedAtMs === atMs).length;

@@ -1,11 +1,12 @@
 import type { Queue } from "bullmq";
 import type pg from "pg";
-import type { Backend, JobSnapshot } from "./backend.ts";
-import type { JobCounts, SourcePressure } from "./queues.ts";
+import type { Backend } from "./backend.ts";
+import { endedRunName } from "./jobs.ts";
+import type { JobCounts, JobEnd, JobStatus, SourcePressure } from "./queues.ts";
 
 const COLUMNS = `id, state::text, added_at_ms, finished_at_ms, attempts_made, failed_reason`;
 
-const SNAPSHOTS = `SELECT ${COLUMNS} FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
+const STATUSES = `SELECT ${COLUMNS} FROM job WHERE queue = $1 AND id = ANY($2::text[])`;
 
 const FINISHED = `
   SELECT ${COLUMNS}, CASE jsonb_typeof(data)
@@ -17,20 +18,19 @@ const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id 
 
 export function createPostgresQueries(pool: pg.Pool) {
   return {
-    snapshots: async (queue, ids) => {
-      const { rows } = await pool.query<JobRow>(SNAPSHOTS, [queue.name, ids]);
-      const byId = new Map(rows.map((row) => [row.id, toSnapshot(row)]));
+    statuses: async (queue, ids) => {
+      const { rows } = await pool.query<JobRow>(STATUSES, [queue.name, ids]);
+      const byId = new Map(rows.map((row) => [row.id, toStatus(row)]));
       return ids.map((id) => byId.get(id));
     },
     finished: async (queue, { state, from, limit }) => {
       const values = [queue.name, state, from.atMs, from.skip, limit];
       const { rows } = await pool.query<JobRow & { data: string }>(FINISHED, values);
-      return rows.map((row) => ({ ...toSnapshot(row), id: row.id, data: row.data }));
+      return rows.map((row) => ({ ...toEnd(row), id: row.id, data: row.data }));
     },
     forgetStalls: async (queue, jobId) => {
       await pool.query(FORGET_STALLS, [queue.name, jobId]);
     },
-    uncountCompleted: () => {},
     counts: (queues) => readCounts(pool, queues),
     pressure: async (queues) => {
       const { rows } = await pool.query<PressureRow>(PRESSURE, [namesOf(queues)]);
@@ -59,14 +59,18 @@ interface JobRow {
   readonly failed_reason: string | null;
 }
 
-function toSnapshot(row: JobRow): JobSnapshot {
+function toStatus(row: JobRow): JobStatus {
   const { state } = row;
+  return state === "failed" || state === "completed" ? { state, ...toEnd(row) } : { state: "live" };
+}
+
+function toEnd({ added_at_ms, attempts_made, ...row }: JobRow): JobEnd {
+  const failedReason = row.failed_reason ?? "";
+  const counted = { timestamp: Number(added_at_ms), attemptsMade: attempts_made };
   return {
-    state: state === "failed" || state === "completed" ? state : undefined,
-    addedAtMs: Number(row.added_at_ms),
     finishedAtMs: Number(row.finished_at_ms ?? 0),
-    attemptsMade: row.attempts_made,
     failedReason: row.failed_reason ?? undefined,
+    run: endedRunName({ ...counted, failedReason }),
   };
 }
 

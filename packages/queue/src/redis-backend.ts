@@ -75,7 +75,7 @@ function createRedisBackend(
       const worker = new Worker(name, processor, { ...options, ...named, connection });
       return patchWorker(worker, connection);
     },
-    add: createRedisAdd(producer, { keys, owner }, queries.snapshots),
+    add: createRedisAdd(producer, { keys, owner }, queries.statuses),
     isPoison: (error) =>
       error instanceof Error && error.name === "ReplyError" && !SERVER_FAULT.test(error.message),
     ...queries,

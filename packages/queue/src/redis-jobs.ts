@@ -1,8 +1,9 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import type { FinishedQuery, FinishedSnapshot, JobSnapshot, WaitingSnapshots } from "./backend.ts";
+import type { FinishedQuery, FinishedSnapshot, WaitingSnapshots } from "./backend.ts";
 import { createRedisScript } from "./bullmq-patches/redis-script.ts";
-import type { WaitingQuery } from "./queues.ts";
+import { endedRunName } from "./jobs.ts";
+import type { JobEnd, JobStatus, WaitingQuery } from "./queues.ts";
 
 /** Bytes that are read of a job's id, reason, and identity; Millrace writes fewer. */
 const ID_BYTES_MAX = 1_024;
@@ -10,7 +11,7 @@ const REASON_BYTES_MAX = 8_192;
 const IDENTITY_BYTES_MAX = 32_768;
 
 /** 0 for no such job, 1 when it has not ended, else how it ended. `getState` searches lists. */
-const SNAPSHOTS = createRedisScript(`
+const STATUSES = createRedisScript(`
 local prefix = KEYS[1]
 local found = {}
 local function scoreIn(set, id)
@@ -35,39 +36,29 @@ end
 return found
 `);
 
-export async function readSnapshots(
+export async function readStatuses(
   client: Redis,
   queue: Queue,
   ids: readonly string[],
-): Promise<readonly (JobSnapshot | undefined)[]> {
-  const found = (await SNAPSHOTS.run(client, [queue.toKey("")], ids)) as SnapshotAnswer[];
-  return found.map(toSnapshot);
+): Promise<readonly (JobStatus | undefined)[]> {
+  const found = (await STATUSES.run(client, [queue.toKey("")], ids)) as StatusAnswer[];
+  return found.map((answer) => {
+    if (answer === 0) return undefined;
+    if (answer === 1) return { state: "live" };
+    const [state, ...fields] = answer;
+    return { state, ...toEnd(fields) };
+  });
 }
 
-type SnapshotAnswer = 0 | 1 | [state: "failed" | "completed", ...EndFields];
+type StatusAnswer = 0 | 1 | [state: "failed" | "completed", ...EndFields];
 type EndFields = [at: string, addedAt: string, attemptsMade: string, failedReason: string];
 
-function toSnapshot(answer: SnapshotAnswer): JobSnapshot | undefined {
-  if (answer === 0) return undefined;
-  if (answer === 1) return NOT_ENDED;
-  const [state, ...fields] = answer;
-  return { state, ...toEnd(fields) };
-}
-
-const NOT_ENDED: JobSnapshot = {
-  state: undefined,
-  addedAtMs: 0,
-  finishedAtMs: 0,
-  attemptsMade: 0,
-  failedReason: undefined,
-};
-
-function toEnd([at, addedAt, attemptsMade, reason]: EndFields): Omit<JobSnapshot, "state"> {
+function toEnd([at, addedAt, attemptsMade, failedReason]: EndFields): JobEnd {
+  const counted = { timestamp: Number(addedAt), attemptsMade: Number(attemptsMade) };
   return {
     finishedAtMs: readScore(at),
-    addedAtMs: Number(addedAt),
-    attemptsMade: Number(attemptsMade),
-    failedReason: reason === "" ? undefined : reason,
+    failedReason: failedReason === "" ? undefined : failedReason,
+    run: endedRunName({ ...counted, failedReason }),
   };
 }
 
@@ -153,6 +144,6 @@ export async function readFinished(
   const args = [state, String(from.atMs), String(from.skip), String(limit)];
   const found = (await FINISHED.run(client, [queue.toKey("")], args)) as FinishedAnswer[];
   return found.map(([id, at, addedAt, attemptsMade, reason, data]) => {
-    return { ...toEnd([at, addedAt, attemptsMade, reason]), id, state, data };
+    return { ...toEnd([at, addedAt, attemptsMade, reason]), id, data };
   });
 }

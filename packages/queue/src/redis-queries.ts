@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Backend } from "./backend.ts";
-import { readFinished, readSnapshots, readWaiting } from "./redis-jobs.ts";
+import { readFinished, readStatuses, readWaiting } from "./redis-jobs.ts";
 import { parseInfo } from "./redis-durability.ts";
 import { readQueueMark, takeQueueMark } from "./queue-owner.ts";
 import type { PressureReading } from "./pressure.ts";
@@ -16,7 +16,7 @@ import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-scrip
 
 export function createRedisQueries(client: Redis) {
   return {
-    snapshots: (queue, ids) => readSnapshots(client, queue, ids),
+    statuses: (queue, ids) => readStatuses(client, queue, ids),
     waiting: (queue, query) => readWaiting(client, queue, query),
     finished: (queue, query) => readFinished(client, queue, query),
     forgetStalls: async (queue, jobId) => {

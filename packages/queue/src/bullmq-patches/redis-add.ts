@@ -16,7 +16,7 @@ const CHUNK = 250;
 export function createRedisAdd(
   client: Redis,
   { keys: queueKeys, owner }: Pick<Backend, "keys" | "owner">,
-  snapshots: Backend["snapshots"],
+  statuses: Backend["statuses"],
 ): Backend["add"] {
   requireKnownBullmq();
   const script = createRedisScript(ADD);
@@ -42,7 +42,7 @@ export function createRedisAdd(
   /** Jobs that begin later are few, and BullMQ's own command adds them. */
   const addDelayed: Backend["add"] = async (queue, jobs, { identityOnly }) => {
     const ids = jobs.map(({ id }) => id);
-    const known = await snapshots(queue, ids);
+    const known = await statuses(queue, ids);
     await queue.addBulk(
       jobs.map(({ id, event, delayMs }) => {
         const data = toEnvelope(event, { identityOnly, keys: queueKeys, ...owner });
@@ -50,7 +50,10 @@ export function createRedisAdd(
       }),
     );
     await countAdded(client, queue, known.filter((job) => job === undefined).length);
-    return known.map((job) => (job === undefined ? "accepted" : (job.state ?? "duplicate")));
+    return known.map((job) => {
+      if (job === undefined) return "accepted";
+      return job.state === "live" ? "duplicate" : job.state;
+    });
   };
 
   return async (queue, jobs, options) => {
