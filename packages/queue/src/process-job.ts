@@ -5,7 +5,6 @@ import {
   type EnvelopedEvent,
   type ErrorCode,
   type JobResult,
-  type QueueKeys,
   type ReadEnvelope,
   LazySignal,
   MillraceError,
@@ -14,19 +13,20 @@ import {
 } from "@millrace/core";
 import { UnrecoverableError, type Job } from "bullmq";
 import { JOB_OPTIONS, addedAt, isForeign, jobId, keepingName, runName } from "./jobs.ts";
-import type { Notify, ReportError } from "./notices.ts";
-import type { JobOwner } from "./queue-owner.ts";
-import type { WorkOptions } from "./queues.ts";
+import type { Backend } from "./backend.ts";
+import type { ReportError } from "./notices.ts";
+import type { QueuesOptions, WorkOptions } from "./queues.ts";
 
-interface ProcessDeps {
+export interface WorkDeps extends Pick<QueuesOptions, "sources" | "notify"> {
+  readonly backend: Backend;
+  readonly reportError: ReportError;
+  readonly options: WorkOptions;
+}
+
+interface ProcessDeps extends Omit<WorkDeps, "sources"> {
   readonly source: string;
   readonly runs: Runs;
-  readonly run: WorkOptions["run"];
-  readonly keys: QueueKeys | undefined;
-  readonly owner: JobOwner;
   readonly stripsCompleted: boolean;
-  readonly notify: Notify;
-  readonly reportError: ReportError;
 }
 
 /** A rolling deploy is over by then, or the newer worker takes the job first. */
@@ -40,19 +40,8 @@ const UNEXPECTED_DELAY_MS = 5_000;
 const DEFAULT_DELAY_MS = 30_000;
 const REASON_CHARS_MAX = 1_000;
 
-export function createJobProcessor(deps: ProcessDeps) {
-  const called = new WeakSet<Job>();
-  return {
-    /** Throws a {@link RetryJobError} to run the job again, `UnrecoverableError` to fail it. */
-    process: (job: Job): Promise<string> => {
-      called.add(job);
-      return processJob(deps, job);
-    },
-    hasRun: (job: Job) => called.has(job),
-  };
-}
-
-async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
+/** Throws a {@link RetryJobError} to run the job again, `UnrecoverableError` to fail it. */
+export async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
   failpoint("worker.fetched");
   // A job that was added by hand lacks these options, and would end at its first failure.
   Object.assign(job.opts, JOB_OPTIONS);
@@ -64,7 +53,7 @@ async function processJob(deps: ProcessDeps, job: Job): Promise<string> {
     const startedBefore = job.attemptsStarted !== 1 || job.stalledCounter > 0;
     const { signal } = run;
     const eventJob = { event, mac, run: runName(job), startedBefore, enqueuedAtMs, signal };
-    return await answer(deps, job, await deps.run(eventJob));
+    return await answer(deps, job, await deps.options.run(eventJob));
   } catch (error) {
     if (error instanceof RetryJobError || error instanceof UnrecoverableError) throw error;
     deps.reportError(error, deps.source);
@@ -80,7 +69,7 @@ function checkEvent(deps: ProcessDeps, job: Job): ReadEnvelope {
     deps.notify({ kind: "refused", source: deps.source, jobId: job.id ?? "", code });
   let read: ReadEnvelope;
   try {
-    read = readEnvelope(job.data, deps.keys);
+    read = readEnvelope(job.data, deps.backend.keys);
   } catch (error) {
     const code = isMillraceError(error) ? error.code : "invalid_envelope";
     const reason = failedReason(code, isMillraceError(error) ? error.message : "unreadable");
@@ -90,7 +79,7 @@ function checkEvent(deps: ProcessDeps, job: Job): ReadEnvelope {
     }
     throw new UnrecoverableError(reason);
   }
-  if (isForeign(read.ledger, deps.owner)) {
+  if (isForeign(read.ledger, deps.backend.owner)) {
     refuse("foreign_job");
     const reason = failedReason("foreign_job", `the job is for the ledger ${read.ledger}`);
     throw new RetryJobError(job, FOREIGN_DELAY_MS, reason);

@@ -1,6 +1,5 @@
-import { MillraceError, readEnvelope, settlesWithin, type SourcePolicy } from "@millrace/core";
-import type { Job, Worker, WorkerOptions } from "bullmq";
-import type { Backend } from "./backend.ts";
+import { MillraceError, readEnvelope, settlesWithin } from "@millrace/core";
+import type { Job, Worker } from "bullmq";
 import {
   completedToKeep,
   KEEP_COMPLETED_BYTES,
@@ -11,35 +10,21 @@ import {
   isJobOf,
   queueName,
 } from "./jobs.ts";
-import type { Notify, ReportError } from "./notices.ts";
-import { createJobProcessor, retryDelay } from "./process-job.ts";
-import type { WorkOptions, Workers } from "./queues.ts";
-import { createRuns, type Runs } from "./process-job.ts";
+import type { Notify } from "./notices.ts";
+import { createRuns, processJob, retryDelay, type Runs, type WorkDeps } from "./process-job.ts";
+import type { Workers } from "./queues.ts";
 
 /** Milliseconds between tries to fetch while the server refuses connections. BullMQ's own: 15 s. */
 const FETCH_RETRY_DELAY_MS = 1_000;
 const UNDO_TIMEOUT_MS = 2_000;
 const BULLMQ_CLOSE_TIMEOUT_MS = 3_000;
 
-interface Deps {
-  readonly backend: Backend;
-  readonly sources: readonly string[];
-  readonly notify: Notify;
-  readonly reportError: ReportError;
-  readonly options: WorkOptions;
-}
-
 interface Running {
   readonly runs: Runs;
   readonly abandoning: Set<Promise<void>>;
 }
 
-interface SourceWorker {
-  readonly worker: Worker;
-  readonly backoff: { stop(): void };
-}
-
-export function startWorkers(deps: Deps): Workers {
+export function startWorkers(deps: WorkDeps): Workers {
   const { lockDurationMs } = deps.options.worker;
   const running: Running = { runs: createRuns({ lockDurationMs }), abandoning: new Set() };
   const workers = deps.sources.map((source) => startWorker(deps, source, running));
@@ -52,28 +37,29 @@ export function startWorkers(deps: Deps): Workers {
   };
 }
 
-function startWorker(deps: Deps, source: string, { runs, abandoning }: Running): SourceWorker {
+type SourceWorker = ReturnType<typeof startWorker>;
+
+function startWorker(deps: WorkDeps, source: string, { runs, abandoning }: Running) {
   const { notify, reportError, options } = deps;
-  const { keys, owner } = deps.backend;
-  const { run, keepCompletedMs = KEEP_COMPLETED_MS } = options;
+  const { keepCompletedMs = KEEP_COMPLETED_MS } = options;
   const { keepCompletedBytes = KEEP_COMPLETED_BYTES } = options;
   const stripsCompleted = keepCompletedMs > 0 && options.keepsBodies?.(source) === false;
-  const jobs = createJobProcessor({
-    ...{ source, runs, run, keys, owner, stripsCompleted },
-    ...{ notify, reportError },
-  });
+  const ofSource = { ...deps, source, runs, stripsCompleted };
+  const called = new WeakSet<Job>();
+  const rate = options.rate?.(source);
   const concurrency = () => options.concurrency(source);
   const completed = completedToKeep(deps.backend.name, {
     keepMs: keepCompletedMs,
     sourceBytes: keepCompletedBytes / deps.sources.length,
   });
-  const processJob: typeof jobs.process = (job) => {
+  const process = (job: Job) => {
+    called.add(job);
     worker.concurrency = concurrency();
     completed.count(stripsCompleted ? 0 : bodyChars(job));
     worker.opts.removeOnComplete = completed.keep;
-    return jobs.process(job);
+    return processJob(ofSource, job);
   };
-  const worker: Worker = deps.backend.createWorker(queueName(source), processJob, {
+  const worker: Worker = deps.backend.createWorker(queueName(source), process, {
     concurrency: concurrency(),
     lockDuration: options.worker.lockDurationMs,
     stalledInterval: options.worker.stalledIntervalMs,
@@ -81,7 +67,8 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
     removeOnComplete: completed.keep,
     runRetryDelay: FETCH_RETRY_DELAY_MS,
     settings: { backoffStrategy: retryDelay },
-    ...limiterOf(options.rate?.(source)),
+    // BullMQ counts on the server: the limit is for all workers with the same setting together.
+    ...(rate && { limiter: { max: rate.max, duration: rate.perMs } }),
   });
   const backoff = createErrorBackoff(worker, source, notify);
   worker.on("error", (error) => {
@@ -97,7 +84,7 @@ function startWorker(deps: Deps, source: string, { runs, abandoning }: Running):
   });
   worker.on("failed", (job, error) => {
     // BullMQ emits `failed` for every failed attempt; only a job with `finishedOn` has ended.
-    if (job?.finishedOn === undefined || jobs.hasRun(job)) return;
+    if (job?.finishedOn === undefined || called.has(job)) return;
     const abandoned = abandonJob(deps, source, job, error.message).finally(() =>
       abandoning.delete(abandoned),
     );
@@ -112,12 +99,7 @@ function bodyChars({ data }: Job<{ body?: unknown } | null>): number {
   return typeof body === "string" ? body.length : 0;
 }
 
-/** BullMQ counts on the server: the limit holds for all workers with the same setting together. */
-function limiterOf(rate: SourcePolicy["rate"]): Pick<WorkerOptions, "limiter"> {
-  return rate === undefined ? {} : { limiter: { max: rate.max, duration: rate.perMs } };
-}
-
-async function abandonJob(deps: Deps, source: string, job: Job, reason: string): Promise<void> {
+async function abandonJob(deps: WorkDeps, source: string, job: Job, reason: string): Promise<void> {
   deps.notify({ kind: "job_abandoned", source, jobId: job.id ?? "", reason });
   const { timestamp, attemptsMade } = job;
   try {
@@ -162,11 +144,7 @@ const ERROR_WINDOW_MS = 1_000;
 const BACKOFF_MS = 1_000;
 
 /** BullMQ asks again at once when Redis refuses (OOM, a replica) or Postgres is away. */
-function createErrorBackoff(
-  worker: Worker,
-  source: string,
-  notify: Notify,
-): { countError(): void; stop(): void } {
+function createErrorBackoff(worker: Worker, source: string, notify: Notify) {
   let errors = 0;
   let windowStart = 0;
   let pause: NodeJS.Timeout | undefined;
