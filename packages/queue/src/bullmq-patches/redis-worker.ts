@@ -1,11 +1,24 @@
 import { asError, createBatcher, jsonOf } from "@millrace/core";
-import type { JobJson, RedisQueueBackend, Worker } from "bullmq";
+import type { Job, JobJson, RedisQueueBackend, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { COUNT_COMPLETED, countCompleted } from "./redis-completions.ts";
 import { bullmqScript, createRedisScript, replyError, type RedisScript } from "./redis-script.ts";
 
 export function patchWorker(worker: Worker, client: Redis): Worker {
-  return makeReadable(finishTogether(worker, client), client);
+  const backend: RedisQueueBackend = worker["backend"];
+  const exec = backend.execCommand.bind(backend);
+  const finish = createFinisher(client);
+  const readable = createReadable(worker, client);
+  Object.assign(backend, {
+    execCommand: (...given: Parameters<typeof exec>): unknown => {
+      const [, name, args] = given;
+      const alone = () => exec(...given) as Promise<unknown>;
+      // The answers of these three have the next job in them.
+      if (name === "moveToFinished") return finish({ args: args as Args, alone }).then(readable);
+      return name === "moveToActive" || name === "moveToDelayed" ? alone().then(readable) : alone();
+    },
+  });
+  return Object.assign(worker, { createJob: createJobAnyway(worker) });
 }
 
 /** Jobs in one run of the script, some milliseconds in which Redis serves no other client. */
@@ -23,9 +36,7 @@ type Args = readonly (string | number | Buffer | undefined)[];
 
 // Finishes the jobs that end together, and fetches as many, in one call. BullMQ's own script still
 // finishes each job: it checks the token of the job's lock.
-function finishTogether(worker: Worker, client: Redis): Worker {
-  const backend: RedisQueueBackend = worker["backend"];
-  const exec = backend.execCommand.bind(backend);
+function createFinisher(client: Redis): (call: FinishCall) => Promise<unknown> {
   const script = createFinishScript();
   const finishing = createBatcher(
     async (calls: readonly FinishCall[]) => {
@@ -36,20 +47,11 @@ function finishTogether(worker: Worker, client: Redis): Worker {
     },
     { sizeMax: JOBS_MAX, inFlightMax: Infinity },
   );
-  const finish = async (call: FinishCall): Promise<unknown> => {
+  return async (call) => {
     const finished = await finishing.add(call);
     if (finished instanceof Error) throw finished;
     return finished;
   };
-  return Object.assign(worker, {
-    backend: Object.assign(backend, {
-      execCommand: (...given: Parameters<typeof exec>): unknown => {
-        const [, name, args] = given;
-        if (name !== "moveToFinished") return exec(...given);
-        return finish({ args: args as Args, alone: () => exec(...given) as Promise<unknown> });
-      },
-    }),
-  });
 }
 
 interface FinishCall {
@@ -179,13 +181,9 @@ return answers
 // Lets a worker on Redis read every job that it fetches. A job that was edited into something that
 // BullMQ cannot read would stay active and stall forever, and break every page that lists it. What
 // says nothing of the event is replaced, and a job without readable data fails.
-function makeReadable(worker: Worker, client: Redis): Worker {
-  const backend: RedisQueueBackend = worker["backend"];
-  const exec = backend.execCommand.bind(backend);
-  const createJob = worker["createJob"].bind(worker);
+function createReadable(worker: Worker, client: Redis): (answer: unknown) => unknown {
   const onError = (error: unknown) => worker.emit("error", asError(error));
-
-  const readable = (answer: unknown): unknown => {
+  return (answer) => {
     const [fields, id] = Array.isArray(answer) ? (answer as [unknown, unknown]) : [];
     if (!Array.isArray(fields)) return answer;
     // BullMQ asks whether the answer is below zero: all fields would be joined to a text for that.
@@ -196,27 +194,21 @@ function makeReadable(worker: Worker, client: Redis): Worker {
     if (replaced.length > 0) client.hset(key, ...replaced).catch(onError);
     return answer;
   };
-  const orUnreadable = (json: JobJson, id: string) => {
+}
+
+function createJobAnyway(worker: Worker): (json: JobJson, id: string) => Job {
+  const createJob = worker["createJob"].bind(worker);
+  return (json, id) => {
     try {
       return createJob(json, id);
     } catch {
       const data = { unreadable: json.data.slice(0, 1_000) };
       const job = createJob({ ...json, data: JSON.stringify(data) }, id);
-      job.updateData(data).catch(onError);
+      job.updateData(data).catch((error: unknown) => worker.emit("error", asError(error)));
       return job;
     }
   };
-  Object.assign(backend, {
-    execCommand: (...given: Parameters<typeof exec>): unknown => {
-      const answer: unknown = exec(...given);
-      return FETCHES.has(given[1]) ? (answer as Promise<unknown>).then(readable) : answer;
-    },
-  });
-  return Object.assign(worker, { createJob: orUnreadable });
 }
-
-/** BullMQ's commands whose answer has the next job in it. */
-const FETCHES: ReadonlySet<string> = new Set(["moveToActive", "moveToFinished", "moveToDelayed"]);
 
 const isJson = (text: string): boolean => (jsonOf(text) ?? null) !== null;
 const isCount = (text: string): boolean => /^\d{1,15}$/.test(text);
