@@ -1,13 +1,7 @@
-import {
-  asError,
-  settlesWithin,
-  withDeadline,
-  readUrl,
-  MillraceError,
-  type ErrorCode,
-} from "@millrace/core";
+import { asError, withDeadline, readUrl, MillraceError, type ErrorCode } from "@millrace/core";
 import type { Redis } from "ioredis";
 import { checkTopology, connectRedis, watchSentinels } from "./redis-address.ts";
+import { quit } from "./redis-clients.ts";
 import { onlineReplicas, parseInfo, watchDisk } from "./redis-durability.ts";
 
 export interface RedisFacts {
@@ -140,7 +134,6 @@ async function ask<Answer>(
     const cause = refusal ?? asError(error);
     throw new MillraceError("redis_unreachable", `Cannot reach Redis: ${cause.message}`, { cause });
   } finally {
-    if (client.status === "ready") await settlesWithin(client.quit(), 500);
-    client.disconnect();
+    await quit(client);
   }
 }

@@ -44,8 +44,13 @@ export function createRedisClients(options: Options) {
 
   let worker: Redis | undefined;
   const blocking = new Set<Redis>();
-  onOtherServer(producer, (address) => {
-    for (const client of [worker, ...blocking]) {
+  let before: string | undefined;
+  producer.on("ready", () => {
+    const address = addressOf(producer);
+    const isOther = before !== undefined && address !== before;
+    before = address;
+    // A blocking read on the old server would notice after half a minute only.
+    for (const client of isOther ? [worker, ...blocking] : []) {
       if (client === undefined || !["connect", "ready"].includes(client.status)) continue;
       if (addressOf(client) !== address) client.disconnect(true);
     }
@@ -71,31 +76,20 @@ function createWorkerClient(options: Options, blocking: Set<Redis>): Redis {
     // No commandTimeout: BullMQ would fail the job. Longer than any blocking read (ten seconds).
     socketTimeout: 30_000,
   });
-  client.on("error", options.onError);
-  endTimeoutWithSocket(client);
-  endBetweenConnections(client);
+  const watch = (watched: Redis): Redis => {
+    endTimeoutWithSocket(watched);
+    endBetweenConnections(watched);
+    return watched.on("error", options.onError);
+  };
   // The copies are kept, so that a dead Redis cannot keep a process from ending.
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (override) => {
-    const copy = duplicate(override);
-    copy.on("error", options.onError);
-    endTimeoutWithSocket(copy);
-    endBetweenConnections(copy);
+    const copy = watch(duplicate(override));
     copy.once("end", () => blocking.delete(copy));
     blocking.add(copy);
     return copy;
   };
-  return client;
-}
-
-/** A blocking read on the old server would notice after half a minute only. */
-function onOtherServer(client: Redis, callback: (address: string) => void): void {
-  let before: string | undefined;
-  client.on("ready", () => {
-    const address = addressOf(client);
-    if (before !== undefined && address !== before) callback(address);
-    before = address;
-  });
+  return watch(client);
 }
 
 function addressOf({ stream }: Redis): string {
@@ -155,7 +149,7 @@ function retryInfo(client: Redis, closing: AbortSignal): void {
   });
 }
 
-async function quit(client: Redis): Promise<void> {
+export async function quit(client: Redis): Promise<void> {
   if (client.status === "ready") await settlesWithin(client.quit(), QUIT_TIMEOUT_MS);
   client.disconnect();
 }

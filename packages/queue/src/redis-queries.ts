@@ -32,7 +32,7 @@ export function createRedisQueries(client: Redis) {
     writeEpoch: async (queue, epoch) => {
       await client.hset(queue.toKey("meta"), EPOCH_FIELD, epoch).catch(unlessWrongType);
     },
-    ledgerMarks: (queues) => readLedgerMarks(client, queues),
+    ledgerMarks: (queues) => readMeta(client, queues, LEDGER_FIELD),
     writeLedgerMark: async (queue, mark) => {
       await client.hset(queue.toKey("meta"), LEDGER_FIELD, mark).catch(unlessWrongType);
     },
@@ -46,18 +46,12 @@ async function readCounts(
   client: Redis,
   queues: ReadonlyMap<string, Queue>,
 ): Promise<ReadonlyMap<string, JobCounts>> {
-  const sources = [...queues.keys()];
-  const read = await Promise.allSettled(
-    [...queues.values()].map((queue) => countJobs(client, queue)),
+  const counting = [...queues].map(
+    async ([source, queue]) => [source, await countJobs(client, queue)] as const,
   );
-  const counts = new Map<string, JobCounts>();
-  const reasons: unknown[] = [];
-  read.forEach((answer, index) => {
-    if (answer.status === "fulfilled") counts.set(sources[index] ?? "", answer.value);
-    else reasons.push(answer.reason);
-  });
-  if (counts.size === 0 && reasons.length > 0) throw reasons[0];
-  return counts;
+  const settled = await Promise.allSettled(counting);
+  const counted = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  return new Map(counted.length > 0 ? counted : await Promise.all(counting));
 }
 
 async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
@@ -66,16 +60,9 @@ async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
     queue.isPaused(),
     countRemoved(client, queue),
   ]);
-  const of = (state: string) => counts[state] ?? 0;
-  return {
-    waiting: of("waiting") + of("prioritized"),
-    active: of("active"),
-    delayed: of("delayed"),
-    completed: of("completed"),
-    failed: of("failed"),
-    removed,
-    paused,
-  };
+  const { waiting = 0, prioritized = 0, active = 0, delayed = 0, ...ended } = counts;
+  const { completed = 0, failed = 0 } = ended;
+  return { waiting: waiting + prioritized, active, delayed, completed, failed, removed, paused };
 }
 
 // The number of waiting jobs, and the age of the oldest never begun; -1 if the ten oldest began,
@@ -122,14 +109,6 @@ async function readPressure(
 
 const LEDGER_FIELD = "millrace:ledger";
 
-async function readLedgerMarks(
-  client: Redis,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<ReadonlyMap<string, string>> {
-  const marks = await readMeta(client, queues, LEDGER_FIELD);
-  return new Map(marks.flatMap(([source, mark]) => (mark ? [[source, mark]] : [])));
-}
-
 /** The field of a queue's `meta` with its epoch; it goes with the queue. */
 const EPOCH_FIELD = "millrace:epoch";
 
@@ -143,13 +122,18 @@ async function readEpochs(
     readMeta(client, queues, EPOCH_FIELD),
   ]);
   const run = parseInfo(info).get("run_id") ?? "";
-  return new Map(epochs.map(([source, epoch]) => [source, epoch && `${epoch}@${run}`]));
+  const withRun = (epoch: string | undefined) => epoch && `${epoch}@${run}`;
+  return new Map([...queues.keys()].map((source) => [source, withRun(epochs.get(source))]));
 }
 
-const readMeta = (client: Redis, queues: ReadonlyMap<string, Queue>, field: string) =>
-  Promise.all(
-    [...queues].map(async ([source, queue]) => {
-      const value = await client.hget(queue.toKey("meta"), field).catch(unlessWrongType);
-      return [source, value ?? undefined] as const;
-    }),
-  );
+async function readMeta(
+  client: Redis,
+  queues: ReadonlyMap<string, Queue>,
+  field: string,
+): Promise<ReadonlyMap<string, string>> {
+  const reading = [...queues].map(async ([source, queue]) => {
+    const value = await client.hget(queue.toKey("meta"), field).catch(unlessWrongType);
+    return value ? [[source, value] as const] : [];
+  });
+  return new Map((await Promise.all(reading)).flat());
+}
