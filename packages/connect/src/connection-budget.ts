@@ -22,12 +22,12 @@ export function workerConnections(concurrency: number): number {
 }
 
 /** Requires that this worker alone fits Postgres' limit. @throws `too_many_connections` */
-export async function checkConnections(
-  pool: Pool,
+export function checkConnections(
+  facts: ServerFacts,
   config: Pick<Config, "worker">,
   options: { queuesOnPostgres: boolean },
-): Promise<void> {
-  const finding = workerFinding(await connectionsGiven(pool), config, options);
+): void {
+  const finding = workerFinding(givenBy(facts), config, options);
   if (finding === undefined) return;
   throw new MillraceError(
     "too_many_connections",
@@ -76,11 +76,7 @@ WHERE usesysid IS NOT NULL AND datid IS NOT NULL
   AND coalesce(backend_type, 'client backend') = 'client backend'
 GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`;
 
-interface HeldRow {
-  readonly login: string;
-  readonly name: string;
-  readonly count: number;
-}
+type HeldRow = Readonly<{ login: string; name: string; count: number }>;
 
 /** The limit with the least left. A pool without a connection is not seen. */
 export async function readConnectionUse(pool: Pool): Promise<ConnectionUse> {

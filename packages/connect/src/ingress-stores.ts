@@ -139,16 +139,11 @@ export class IngressStores {
   }
 
   #connectLedger(url: string): ConnectedLedger {
-    return connectLedger(
-      {
-        url,
-        max: ingressConnections,
-        applicationName: "millrace-ingress",
-        connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
-        onError: (error) => this.#watch.onError?.("postgres", error),
-      },
-      { statementTimeoutMs: this.#timeoutMs, ...sourceRules(this.#config.sources) },
-    );
+    const pool = { url, max: ingressConnections, connectionTimeoutMs: CONNECTION_TIMEOUT_MS };
+    return connectLedger({ ...pool, applicationName: "millrace-ingress" }, this.#watch, {
+      statementTimeoutMs: this.#timeoutMs,
+      ...sourceRules(this.#config.sources),
+    });
   }
 
   #open(name: StoreName, open: () => Promise<void>) {

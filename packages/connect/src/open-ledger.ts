@@ -21,11 +21,13 @@ export interface ConnectedLedger {
 const POOL_END_MS = 3_000;
 
 export function connectLedger(
-  poolOptions: Parameters<typeof createPool>[0],
+  poolOptions: Omit<Parameters<typeof createPool>[0], "onError">,
+  watch: { readonly onError?: (cause: string, error: unknown) => void } = {},
   options: LedgerOptions = {},
 ): ConnectedLedger {
-  const { applicationName, max } = poolOptions;
-  const pool = createPool({ ...poolOptions, applicationName: poolName(applicationName, max) });
+  const applicationName = poolName(poolOptions.applicationName, poolOptions.max);
+  const onError = (error: unknown) => watch.onError?.("postgres", error);
+  const pool = createPool({ ...poolOptions, applicationName, onError });
   let ending: Promise<unknown> | undefined;
   return {
     pool,

@@ -14,12 +14,12 @@ import {
   createRedisQueues,
   readRedisFacts,
   isRedisOnThisMachine,
-  type JobOwner,
   type Notify as NotifyQueue,
   type PostgresQueuesOptions,
   type QueueNotice,
   type QueueRole,
   type Queues,
+  type RedisQueuesOptions,
 } from "@millrace/queue";
 import { reasonOf, type Logger } from "@millrace/service";
 import type { Finding } from "./check-database.ts";
@@ -51,26 +51,10 @@ export function withAwayLog(watch: StoreWatch): StoreWatch {
   return { onAway: (store, error) => watch.onError?.(`${store}: away`, error), ...watch };
 }
 
-interface QueueSettings {
-  readonly role: QueueRole;
-  readonly sources: readonly string[];
-  readonly enqueueTimeoutMs?: number;
-  readonly owner?: JobOwner;
-  readonly replicas?: number;
-}
-
-const CHECKS_REDIS: Readonly<Record<QueueRole, boolean>> = {
-  ingress: true,
-  worker: true,
-  dashboard: false,
-  cli: false,
-};
+type QueueSettings = Omit<RedisQueuesOptions, "url" | "notify" | "keys" | "prefix">;
 
 /** Milliseconds in which a new connection must work; before that, queues answer with errors. */
-const FIRST_ANSWER_MS: Readonly<Partial<Record<QueueRole, number>>> = {
-  ingress: 3_000,
-  cli: 5_000,
-};
+const FIRST_ANSWER_MS: Partial<Record<QueueRole, number>> = { ingress: 3_000, cli: 5_000 };
 const FIRST_ANSWER_PAUSE_MS = 10;
 
 /**
@@ -85,9 +69,10 @@ export async function openQueues(
 ): Promise<Queues> {
   const { REDIS_URL, MILLRACE_REDIS_VOLATILE, QUEUE_PREFIX: prefix } = urls;
   const keys = queueKeys(urls);
-  if (REDIS_URL !== undefined && CHECKS_REDIS[settings.role]) {
+  const { role } = settings;
+  if (REDIS_URL !== undefined && (role === "ingress" || role === "worker")) {
     await checkRedis(REDIS_URL, { allowVolatile: MILLRACE_REDIS_VOLATILE === "1" });
-  } else if (REDIS_URL !== undefined && settings.role === "dashboard") {
+  } else if (REDIS_URL !== undefined && role === "dashboard") {
     // It shows the ledger while Redis is away, and no queue of a Redis that keeps none.
     await readRedisFacts(REDIS_URL).catch(throwIf("redis_topology"));
   }
@@ -102,7 +87,7 @@ export async function openQueues(
     REDIS_URL === undefined
       ? await createPostgresQueues({ ...settings, notify, openPool: await poolOfQueues(urls) })
       : createRedisQueues({ ...settings, notify, keys, prefix, url: REDIS_URL });
-  const withinMs = FIRST_ANSWER_MS[settings.role];
+  const withinMs = FIRST_ANSWER_MS[role];
   if (withinMs === undefined) return queues;
   try {
     await firstAnswer(queues, withinMs);

@@ -64,100 +64,110 @@ type FullRole = Exclude<QueueRole, "ingress">;
 export function openWorker(
   environment: StoreUrls,
   config: Config,
-  given: StoreWatch = {},
+  watch: StoreWatch = {},
 ): Opening<WorkerStores> {
-  const watch = withAwayLog(given);
   const { worker, retention, schema, sources } = config;
-  const rules = sourceRules(sources);
-  const options = { ...worker, ...rules, keysDays: retention.keysDays, schema };
-  const postgres = connectRole("worker", environment, watch, {
-    max: workerConnections(worker.concurrency),
-    options: { ...options, onReset: watch.onConnectionReset },
-  });
-  const aside = connectRetention(environment, watch);
-  const parts = new OpenParts("worker", aside === undefined ? [postgres] : [postgres, aside]);
-  return parts.opening(openWorkerStores({ environment, config, watch, postgres, aside, parts }));
+  const rules = { ...sourceRules(sources), keysDays: retention.keysDays, schema };
+  const max = workerConnections(worker.concurrency);
+  const options = { ...worker, ...rules, onReset: watch.onConnectionReset };
+  const role = connectRole("worker", { environment, config, watch }, { max, options });
+  return opening(role, openWorkerStores(role));
 }
 
 /** Tries again while Postgres is away. @throws as `openWorker` */
 export function openDashboard(
   environment: StoreUrls,
   config: Config,
-  given: StoreWatch = {},
+  watch: StoreWatch = {},
 ): Opening {
-  const watch = withAwayLog(given);
-  const postgres = connectRole("dashboard", environment, watch, { max: dashboardConnections });
-  const parts = new OpenParts("dashboard", [postgres]);
-  const waiting = parts.waiting(watch, "ledger");
-  const checked = retryUntilAvailable(() => checkDatabase(postgres.pool, "dashboard"), waiting);
-  return parts.opening(openAtOnce({ environment, config, watch, postgres, parts }, checked));
+  const max = dashboardConnections;
+  const role = connectRole("dashboard", { environment, config, watch }, { max });
+  const check = () => checkDatabase(role.postgres.pool, "dashboard");
+  return opening(role, openAtOnce(role, retryUntilAvailable(check, role.waiting("ledger"))));
 }
 
 /** `opened` rejects at once while a server is away. @throws as `openWorker` */
 export function openCommand(environment: StoreUrls, config: Config): Opening {
-  const postgres = connectRole("cli", environment, {}, { max: cliConnections });
-  const parts = new OpenParts("cli", [postgres]);
-  const checked = checkLedger(postgres);
-  return parts.opening(openAtOnce({ environment, config, watch: {}, postgres, parts }, checked));
+  const role = connectRole("cli", { environment, config, watch: {} }, { max: cliConnections });
+  return opening(role, openAtOnce(role, checkLedger(role.postgres)));
+}
+
+type Role = ReturnType<typeof connectRole>;
+
+interface Given {
+  readonly environment: StoreUrls;
+  readonly config: Config;
+  readonly watch: StoreWatch;
 }
 
 /** Connects a role to its ledger. A missing key of jobs is reported first. */
 function connectRole(
-  role: FullRole,
-  environment: StoreUrls,
-  { onError }: StoreWatch,
-  { max, options = {} }: { readonly max: number; readonly options?: LedgerOptions },
-): ConnectedLedger {
+  name: FullRole,
+  { environment, config, watch: given }: Given,
+  { max, options }: { readonly max: number; readonly options?: LedgerOptions },
+) {
   queueKeys(environment);
-  const url = requireDatabase(environment, role);
-  const applicationName = `millrace-${role}`;
-  return connectLedger(
-    { url, max, applicationName, onError: (error) => onError?.("postgres", error) },
-    options,
-  );
+  const watch = withAwayLog(given);
+  const pool = { url: requireDatabase(environment, name), applicationName: `millrace-${name}` };
+  const postgres = connectLedger({ ...pool, max }, watch, options);
+  const retention = name === "worker" ? connectRetention(environment, watch) : undefined;
+  const closing = new AbortController();
+  const { signal } = closing;
+  let queues: Queues | undefined;
+  return {
+    ...{ name, environment, config, watch, postgres, retention, signal },
+    waiting: (store: "ledger" | "queue", isAway = isDatabaseUnavailable) => {
+      const onAway = (error: unknown) => watch.onAway?.(store, withHint(error));
+      return { signal, isAway, onAway };
+    },
+    /** Keeps queues to close them later; closes them now if the role closed meanwhile. */
+    addQueues: async (opened: Queues): Promise<Queues> => {
+      if (signal.aborted) {
+        await opened.close();
+        throw signal.reason;
+      }
+      return (queues = opened);
+    },
+    close: async () => {
+      const message = `Cannot continue: the ${name} is closing`;
+      closing.abort(new MillraceError("shutting_down", message));
+      await queues?.close();
+      await Promise.all([postgres.close(), retention?.close()]);
+    },
+  };
 }
 
-interface Connected {
-  readonly environment: StoreUrls;
-  readonly config: Config;
-  readonly watch: StoreWatch;
-  readonly postgres: ConnectedLedger;
-  readonly parts: OpenParts;
+function opening<Opened extends Stores>(role: Role, opened: Promise<Opened>): Opening<Opened> {
+  opened.catch(() => {});
+  return { opened, close: role.close };
 }
 
-interface ConnectedWorker extends Connected {
-  readonly aside: ConnectedLedger | undefined;
-}
-
-async function openAtOnce(
-  { environment, config, watch, postgres, parts }: Connected,
-  checked: Promise<unknown>,
-): Promise<Stores> {
+async function openAtOnce(role: Role, checked: Promise<unknown>): Promise<Stores> {
+  const { name, environment, config, watch, postgres } = role;
   await checked;
   // Opening queues on Postgres may write.
   if (environment.REDIS_URL === undefined) await postgres.ledger.reads.ping();
   const sources = Object.keys(config.sources);
   const owner: JobOwner = {};
-  const settings = { role: parts.role, sources, owner };
-  const queues = await parts.addQueues(await openQueues(environment, settings, watch));
+  const settings = { role: name, sources, owner };
+  const queues = await role.addQueues(await openQueues(environment, settings, watch));
   if (queues.backend === "redis") {
     const identity = await postgres.ledger.repair.readIdentity();
     owner.ledger = identity.ledger;
     // While Redis is away, the ledger is shown.
     const requireOwn = () =>
       findJobOwner(queues, sources, identity).catch(throwIf("queue_in_use", "queue_unclaimed"));
-    const isAway = (error: unknown) =>
-      parts.role === "dashboard" && hasCode(error, "queue_unclaimed");
-    await retryUntilAvailable(requireOwn, parts.waiting(watch, "queue", isAway));
+    const isAway = (error: unknown) => name === "dashboard" && hasCode(error, "queue_unclaimed");
+    await retryUntilAvailable(requireOwn, role.waiting("queue", isAway));
   }
   return { pool: postgres.pool, ledger: postgres.ledger, queues };
 }
 
-async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStores> {
-  const { environment, config, watch, postgres, aside, parts } = connected;
+async function openWorkerStores(role: Role): Promise<WorkerStores> {
+  const { environment, config, watch, postgres, retention } = role;
   const { pool, ledger } = postgres;
-  const [forLedger, forQueue] = [parts.waiting(watch, "ledger"), parts.waiting(watch, "queue")];
-  await retryUntilAvailable(() => checkForWorker(connected), forLedger);
+  const [forLedger, forQueue] = [role.waiting("ledger"), role.waiting("queue")];
+  await retryUntilAvailable(() => checkForWorker(role), forLedger);
   const signs = queueKeys(environment) !== undefined;
   const isOnRedis = environment.REDIS_URL !== undefined;
   const identity = await retryUntilAvailable(
@@ -166,11 +176,11 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
   );
   const sources = Object.keys(config.sources);
   const settings = { role: "worker", sources, owner: { ledger: identity.ledger } } as const;
-  const queues = await parts.addQueues(
+  const queues = await role.addQueues(
     await retryUntilAvailable(() => openQueues(environment, settings, watch), forQueue),
   );
   const claim = new QueueClaim({
-    ...{ queues, repair: ledger.repair, identity, sources, signs, signal: parts.signal },
+    ...{ queues, repair: ledger.repair, identity, sources, signs, signal: role.signal },
     onTakenOver: (source, { ledger: was }) =>
       watch.onFinding?.({
         detail: `the queue of source "${source}" was the ledger ${was}'s, whose workers are gone`,
@@ -179,63 +189,15 @@ async function openWorkerStores(connected: ConnectedWorker): Promise<WorkerStore
     onLost: (error) => watch.onLost?.(error),
   });
   if (isOnRedis) await retryUntilAvailable(() => claim.take(), forQueue);
-  const own = ownConnections(environment, [pool, aside?.pool]);
+  const own = ownConnections(environment, [pool, retention?.pool]);
   await retryUntilAvailable(() => reportConnections(postgres, own, watch), forLedger);
   const releaseQueues = () => claim.release();
-  return { pool, retentionPool: aside?.pool ?? pool, ledger, queues, releaseQueues };
-}
-
-class OpenParts {
-  readonly role: FullRole;
-  readonly #ledgers: readonly ConnectedLedger[];
-  readonly #closing = new AbortController();
-  #queues: Queues | undefined;
-
-  constructor(role: FullRole, ledgers: readonly ConnectedLedger[]) {
-    this.role = role;
-    this.#ledgers = ledgers;
-  }
-
-  get signal(): AbortSignal {
-    return this.#closing.signal;
-  }
-
-  waiting({ onAway }: StoreWatch, store: "ledger" | "queue", isAway = isDatabaseUnavailable) {
-    const tell = (error: unknown) => onAway?.(store, withHint(error));
-    return { signal: this.signal, isAway, onAway: tell };
-  }
-
-  opening<Opened extends Stores>(opened: Promise<Opened>): Opening<Opened> {
-    opened.catch(() => {});
-    return { opened, close: () => this.#close() };
-  }
-
-  /** Keeps queues to close them later; closes them now if the role closed meanwhile. */
-  async addQueues(queues: Queues): Promise<Queues> {
-    if (this.signal.aborted) {
-      await queues.close();
-      throw this.signal.reason;
-    }
-    this.#queues = queues;
-    return queues;
-  }
-
-  async #close(): Promise<void> {
-    const message = `Cannot continue: the ${this.role} is closing`;
-    this.#closing.abort(new MillraceError("shutting_down", message));
-    await this.#queues?.close();
-    await Promise.all(this.#ledgers.map((ledger) => ledger.close()));
-  }
+  return { pool, retentionPool: retention?.pool ?? pool, ledger, queues, releaseQueues };
 }
 
 /** No pooler can share the connections of the retention, which needs a session. */
-async function checkForWorker({
-  environment,
-  config,
-  watch,
-  postgres,
-  aside: retention,
-}: ConnectedWorker): Promise<void> {
+async function checkForWorker(role: Role): Promise<void> {
+  const { environment, config, watch, postgres, retention } = role;
   const { pool } = postgres;
   const { facts, pooler } = await checkDatabase(pool, "worker");
   await postgres.ledger.claims.ping();
@@ -246,7 +208,7 @@ async function checkForWorker({
     throw sessionNeeded("the retention", retentionVariable(environment));
   }
   const queuesOnPostgres = environment.REDIS_URL === undefined;
-  await checkConnections(pool, config, { queuesOnPostgres });
+  checkConnections(facts, config, { queuesOnPostgres });
   const findings = [...settingFindings(facts, config.worker), ...horizonFindings(config)];
   for (const each of findings) watch.onFinding?.(each);
   const finding = hasOwnLogin ? undefined : await retentionFinding((retention ?? postgres).pool);
@@ -285,19 +247,12 @@ async function reportConnections(
   if (finding !== undefined) watch.onFinding?.(finding);
 }
 
-function connectRetention(
-  environment: StoreUrls,
-  { onError }: StoreWatch,
-): ConnectedLedger | undefined {
+function connectRetention(environment: StoreUrls, watch: StoreWatch): ConnectedLedger | undefined {
   const variable = retentionVariable(environment);
   const url = environment[variable];
   if (url === undefined || variable === "DATABASE_URL") return undefined;
-  return connectLedger({
-    url,
-    max: retentionConnections,
-    applicationName: "millrace-retention",
-    onError: (error) => onError?.("postgres", error),
-  });
+  const applicationName = "millrace-retention";
+  return connectLedger({ url, max: retentionConnections, applicationName }, watch);
 }
 
 function retentionVariable({ RETENTION_DATABASE_URL, DATABASE_SESSION_URL }: StoreUrls) {

@@ -21,7 +21,7 @@ export {
   createPostgresQueues,
   type PostgresQueuesOptions,
 } from "./postgres-backend.ts";
-export { createRedisQueues } from "./redis-backend.ts";
+export { createRedisQueues, type RedisQueuesOptions } from "./redis-backend.ts";
 export { jobId, queueName } from "./jobs.ts";
 export type { JobOwner, QueueMark, TakenMark } from "./queue-owner.ts";
 export type { Notify, QueueNotice } from "./notices.ts";
