@@ -40,12 +40,6 @@ export interface WaitingSnapshots {
   }[];
 }
 
-export interface FinishedQuery {
-  readonly state: "failed" | "completed";
-  readonly from: FinishedFrom;
-  readonly limit: number;
-}
-
 export interface ReplicaWait {
   onSent(): void;
   confirmed(): Promise<boolean>;
@@ -85,7 +79,10 @@ export interface Backend {
   statuses(queue: Queue, ids: readonly string[]): Promise<readonly (JobStatus | undefined)[]>;
   /** Undefined on Postgres, where the ledger has each event before its job. */
   waiting?(queue: Queue, query: WaitingQuery): Promise<WaitingSnapshots>;
-  finished(queue: Queue, query: FinishedQuery): Promise<readonly FinishedSnapshot[]>;
+  finished(
+    queue: Queue,
+    query: { state: "failed" | "completed"; from: FinishedFrom; limit: number },
+  ): Promise<readonly FinishedSnapshot[]>;
   epochs(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string | undefined>>;
   writeEpoch(queue: Queue, epoch: string): Promise<void>;
   ledgerMarks(queues: ReadonlyMap<string, Queue>): Promise<ReadonlyMap<string, string>>;

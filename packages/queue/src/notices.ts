@@ -1,5 +1,7 @@
 import { asError, type ErrorCode } from "@millrace/core";
 
+type OfJob = Readonly<{ source: string; jobId: string }>;
+
 export type QueueNotice =
   /** An error that no caller waits for: a connection, a renewal, a job that could not be moved. */
   | {
@@ -10,22 +12,12 @@ export type QueueNotice =
       readonly source?: string;
     }
   /** A worker died or lost contact while it ran this job; the job waits for another worker. */
-  | { readonly kind: "stalled"; readonly source: string; readonly jobId: string }
+  | (OfJob & { readonly kind: "stalled" })
   /** The lock on a running job could not be renewed; the signal of its run was aborted. */
-  | { readonly kind: "lock_lost"; readonly source: string; readonly jobId: string }
-  | {
-      readonly kind: "job_abandoned";
-      readonly source: string;
-      readonly jobId: string;
-      readonly reason: string;
-    }
+  | (OfJob & { readonly kind: "lock_lost" })
+  | (OfJob & { readonly kind: "job_abandoned"; readonly reason: string })
   /** Millrace, or this version, did not write the job: it fails, or waits for a later version. */
-  | {
-      readonly kind: "refused";
-      readonly source: string;
-      readonly jobId: string;
-      readonly code: ErrorCode;
-    }
+  | (OfJob & { readonly kind: "refused"; readonly code: ErrorCode })
   | { readonly kind: "backed_off"; readonly source: string; readonly forMs: number };
 
 export type Notify = (notice: QueueNotice) => void;

@@ -31,7 +31,10 @@ export function createPostgresQueries(pool: pg.Pool) {
     forgetStalls: async (queue, jobId) => {
       await pool.query(FORGET_STALLS, [queue.name, jobId]);
     },
-    counts: (queues) => readCounts(pool, queues),
+    counts: async (queues) => {
+      const { rows } = await pool.query<CountRow>(COUNTS, [namesOf(queues)]);
+      return new Map([...queues].map(([source, queue]) => [source, toCounts(queue, rows)]));
+    },
     pressure: async (queues) => {
       const { rows } = await pool.query<PressureRow>(PRESSURE, [namesOf(queues)]);
       const sources = [...queues.keys()].map(
@@ -39,7 +42,12 @@ export function createPostgresQueries(pool: pg.Pool) {
       );
       return { memoryShare: undefined, sources: new Map(sources) };
     },
-    epochs: (queues) => readEpochs(pool, queues),
+    epochs: async (queues) => {
+      const values = [namesOf(queues), EPOCH_FIELD];
+      const { rows } = await pool.query<{ queue: string; value: string }>(EPOCHS, values);
+      const byName = new Map(rows.map((row) => [row.queue, row.value]));
+      return new Map([...queues].map(([source, queue]) => [source, byName.get(queue.name)]));
+    },
     writeEpoch: async (queue, epoch) => {
       await pool.query(WRITE_EPOCH, [queue.name, EPOCH_FIELD, epoch]);
     },
@@ -84,19 +92,7 @@ const COUNTS = `
   SELECT queue, 'paused', 1 FROM meta
    WHERE queue = ANY($1::text[]) AND field = 'paused' AND value = '1'`;
 
-interface CountRow {
-  readonly queue: string;
-  readonly state: string;
-  readonly jobs: number;
-}
-
-async function readCounts(
-  pool: pg.Pool,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<ReadonlyMap<string, JobCounts>> {
-  const { rows } = await pool.query<CountRow>(COUNTS, [namesOf(queues)]);
-  return new Map([...queues].map(([source, queue]) => [source, toCounts(queue, rows)]));
-}
+type CountRow = Readonly<{ queue: string; state: string; jobs: number }>;
 
 function toCounts(queue: Queue, rows: readonly CountRow[]): JobCounts {
   const of = (state: string) =>
@@ -124,11 +120,7 @@ const PRESSURE = `
     FROM unnest($1::text[]) WITH ORDINALITY AS each (queue, position)
    ORDER BY position`;
 
-interface PressureRow {
-  readonly depth: number;
-  readonly oldest: string | null;
-  readonly now: string;
-}
+type PressureRow = Readonly<{ depth: number; oldest: string | null; now: string }>;
 
 function toPressure(row: PressureRow | undefined): SourcePressure {
   const oldest = row?.oldest ?? null;
@@ -144,15 +136,3 @@ const EPOCHS = `SELECT queue, value FROM meta WHERE queue = ANY($1::text[]) AND 
 const WRITE_EPOCH = `
   INSERT INTO meta (queue, field, value) VALUES ($1, $2, $3)
   ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value`;
-
-async function readEpochs(
-  pool: pg.Pool,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<ReadonlyMap<string, string | undefined>> {
-  const { rows } = await pool.query<{ queue: string; value: string }>(EPOCHS, [
-    namesOf(queues),
-    EPOCH_FIELD,
-  ]);
-  const byName = new Map(rows.map((row) => [row.queue, row.value]));
-  return new Map([...queues].map(([source, queue]) => [source, byName.get(queue.name)]));
-}

@@ -1,9 +1,38 @@
-import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import type { FinishedQuery, FinishedSnapshot, WaitingSnapshots } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 import { createRedisScript } from "./bullmq-patches/redis-script.ts";
 import { endedRunName } from "./jobs.ts";
-import type { JobEnd, JobStatus, WaitingQuery } from "./queues.ts";
+import type { JobEnd } from "./queues.ts";
+
+/** Reads jobs, each time in one script. */
+export function createJobReads(client: Redis) {
+  return {
+    statuses: async (queue, ids) => {
+      const found = (await STATUSES.run(client, [queue.toKey("")], ids)) as StatusAnswer[];
+      return found.map((answer) => {
+        if (answer === 0) return undefined;
+        if (answer === 1) return { state: "live" };
+        const [state, ...fields] = answer;
+        return { state, ...toEnd(fields) };
+      });
+    },
+    waiting: async (queue, { type = "", limit }) => {
+      const answer = await WAITING.run(client, [queue.toKey("")], [type, limit]);
+      const [count, found] = answer as [count: number, found: WaitingAnswer[]];
+      const jobs = found.map(([id, state, addedAt, data]) => {
+        return { id, state, addedAtMs: Number(addedAt), data };
+      });
+      return { count, jobs };
+    },
+    finished: async (queue, { state, from, limit }) => {
+      const args = [state, String(from.atMs), String(from.skip), String(limit)];
+      const found = (await FINISHED.run(client, [queue.toKey("")], args)) as FinishedAnswer[];
+      return found.map(([id, at, addedAt, attemptsMade, reason, data]) => {
+        return { ...toEnd([at, addedAt, attemptsMade, reason]), id, data };
+      });
+    },
+  } satisfies Partial<Backend>;
+}
 
 /** Bytes that are read of a job's id, reason, and identity; Millrace writes fewer. */
 const ID_BYTES_MAX = 1_024;
@@ -35,20 +64,6 @@ for i, id in ipairs(ARGV) do
 end
 return found
 `);
-
-export async function readStatuses(
-  client: Redis,
-  queue: Queue,
-  ids: readonly string[],
-): Promise<readonly (JobStatus | undefined)[]> {
-  const found = (await STATUSES.run(client, [queue.toKey("")], ids)) as StatusAnswer[];
-  return found.map((answer) => {
-    if (answer === 0) return undefined;
-    if (answer === 1) return { state: "live" };
-    const [state, ...fields] = answer;
-    return { state, ...toEnd(fields) };
-  });
-}
 
 type StatusAnswer = 0 | 1 | [state: "failed" | "completed", ...EndFields];
 type EndFields = [at: string, addedAt: string, attemptsMade: string, failedReason: string];
@@ -104,19 +119,6 @@ read("delayed", "ZCARD", "ZREVRANGE", "delayed")
 return { count, found }
 `);
 
-export async function readWaiting(
-  client: Redis,
-  queue: Queue,
-  { type = "", limit }: WaitingQuery,
-): Promise<WaitingSnapshots> {
-  const answer = await WAITING.run(client, [queue.toKey("")], [type, limit]);
-  const [count, found] = answer as [count: number, found: WaitingAnswer[]];
-  const jobs = found.map(([id, state, addedAt, data]) => {
-    return { id, state, addedAtMs: Number(addedAt), data };
-  });
-  return { count, jobs };
-}
-
 type WaitingAnswer = [id: string, state: "waiting" | "delayed", addedAt: string, data: string];
 
 /** Jobs of a sorted set from a score on. A key that is no hash reads as a job without data. */
@@ -135,15 +137,3 @@ return found
 `);
 
 type FinishedAnswer = [id: string, ...EndFields, data: string];
-
-export async function readFinished(
-  client: Redis,
-  queue: Queue,
-  { state, from, limit }: FinishedQuery,
-): Promise<FinishedSnapshot[]> {
-  const args = [state, String(from.atMs), String(from.skip), String(limit)];
-  const found = (await FINISHED.run(client, [queue.toKey("")], args)) as FinishedAnswer[];
-  return found.map(([id, at, addedAt, attemptsMade, reason, data]) => {
-    return { ...toEnd([at, addedAt, attemptsMade, reason]), id, data };
-  });
-}

@@ -1,11 +1,10 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Backend } from "./backend.ts";
-import { readFinished, readStatuses, readWaiting } from "./redis-jobs.ts";
+import { createJobReads } from "./redis-jobs.ts";
 import { parseInfo } from "./redis-durability.ts";
 import { readQueueMark, takeQueueMark } from "./queue-owner.ts";
-import type { PressureReading } from "./pressure.ts";
-import type { JobCounts } from "./queues.ts";
+import type { JobCounts, SourcePressure } from "./queues.ts";
 import {
   countAdded,
   countCompleted,
@@ -16,9 +15,7 @@ import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-scrip
 
 export function createRedisQueries(client: Redis) {
   return {
-    statuses: (queue, ids) => readStatuses(client, queue, ids),
-    waiting: (queue, query) => readWaiting(client, queue, query),
-    finished: (queue, query) => readFinished(client, queue, query),
+    ...createJobReads(client),
     forgetStalls: async (queue, jobId) => {
       await client.hdel(queue.toKey(jobId), "stc");
     },
@@ -26,9 +23,38 @@ export function createRedisQueries(client: Redis) {
       countCompleted(client, queue.toKey(""), { atMs: finishedAtMs, jobs: -1 });
     },
     uncountAdded: (queue) => countAdded(client, queue, -1),
-    counts: (queues) => readCounts(client, queues),
-    pressure: (queues) => readPressure(client, queues),
-    epochs: (queues) => readEpochs(client, queues),
+    counts: async (queues) => {
+      const counting = [...queues].map(
+        async ([source, queue]) => [source, await countJobs(client, queue)] as const,
+      );
+      const settled = await Promise.allSettled(counting);
+      const counted = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+      return new Map(counted.length > 0 ? counted : await Promise.all(counting));
+    },
+    pressure: async (queues) => {
+      // One queue that Redis refuses does not hide the others; another command reports an outage.
+      const measured = [...queues].map(([source, queue]) =>
+        measureJobs(client, queue).then(
+          (pressure) => [[source, pressure] as const],
+          () => [],
+        ),
+      );
+      const [info, ...sources] = await Promise.all([client.info("memory"), ...measured]);
+      const facts = parseInfo(info);
+      const max = Number(facts.get("maxmemory") ?? 0);
+      const memoryShare = max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
+      return { memoryShare, sources: new Map(sources.flat()) };
+    },
+    /** A restarted server may have lost the end of its file. */
+    epochs: async (queues) => {
+      const [info, epochs] = await Promise.all([
+        client.info("server"),
+        readMeta(client, queues, EPOCH_FIELD),
+      ]);
+      const run = parseInfo(info).get("run_id") ?? "";
+      const withRun = (epoch: string | undefined) => epoch && `${epoch}@${run}`;
+      return new Map([...queues.keys()].map((source) => [source, withRun(epochs.get(source))]));
+    },
     writeEpoch: async (queue, epoch) => {
       await client.hset(queue.toKey("meta"), EPOCH_FIELD, epoch).catch(unlessWrongType);
     },
@@ -40,18 +66,6 @@ export function createRedisQueries(client: Redis) {
     readMark: (queue) => readQueueMark(client, queue),
     takeMark: (queue, claim) => takeQueueMark(client, queue, claim),
   } satisfies Partial<Backend>;
-}
-
-async function readCounts(
-  client: Redis,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<ReadonlyMap<string, JobCounts>> {
-  const counting = [...queues].map(
-    async ([source, queue]) => [source, await countJobs(client, queue)] as const,
-  );
-  const settled = await Promise.allSettled(counting);
-  const counted = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  return new Map(counted.length > 0 ? counted : await Promise.all(counting));
 }
 
 async function countJobs(client: Redis, queue: Queue): Promise<JobCounts> {
@@ -89,42 +103,15 @@ end
 return { depth, ageMs }
 `);
 
-async function readPressure(
-  client: Redis,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<PressureReading> {
-  const readings = [...queues].map(async ([source, queue]) => {
-    const [depth, ageMs] = (await PRESSURE.run(client, [queue.toKey("")], [])) as [number, number];
-    return [source, { depth, oldestAgeMs: ageMs < 0 ? undefined : ageMs }] as const;
-  });
-  // One queue that Redis refuses does not hide the others; another command reports an outage.
-  const settled = readings.map((reading) => reading.catch(() => undefined));
-  const [info, ...found] = await Promise.all([client.info("memory"), ...settled]);
-  const sources = new Map(found.filter((reading) => reading !== undefined));
-  const facts = parseInfo(info);
-  const max = Number(facts.get("maxmemory") ?? 0);
-  const memoryShare = max > 0 ? Number(facts.get("used_memory") ?? 0) / max : undefined;
-  return { memoryShare, sources };
+async function measureJobs(client: Redis, queue: Queue): Promise<SourcePressure> {
+  const [depth, ageMs] = (await PRESSURE.run(client, [queue.toKey("")], [])) as [number, number];
+  return { depth, oldestAgeMs: ageMs < 0 ? undefined : ageMs };
 }
 
 const LEDGER_FIELD = "millrace:ledger";
 
 /** The field of a queue's `meta` with its epoch; it goes with the queue. */
 const EPOCH_FIELD = "millrace:epoch";
-
-/** A restarted server may have lost the end of its file. */
-async function readEpochs(
-  client: Redis,
-  queues: ReadonlyMap<string, Queue>,
-): Promise<ReadonlyMap<string, string | undefined>> {
-  const [info, epochs] = await Promise.all([
-    client.info("server"),
-    readMeta(client, queues, EPOCH_FIELD),
-  ]);
-  const run = parseInfo(info).get("run_id") ?? "";
-  const withRun = (epoch: string | undefined) => epoch && `${epoch}@${run}`;
-  return new Map([...queues.keys()].map((source) => [source, withRun(epochs.get(source))]));
-}
 
 async function readMeta(
   client: Redis,

@@ -5,21 +5,19 @@ import { moveToFinished } from "bullmq/dist/cjs/scripts/moveToFinished-14.js";
 import { version as bullmqVersion } from "bullmq/dist/cjs/version.js";
 import type { Redis } from "ioredis";
 
-/** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
-export interface RedisScript {
-  /** `onSent` is called each time that the script was sent: later commands come behind it. */
-  run(
-    client: Redis,
-    keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-    onSent?: () => void,
-  ): Promise<unknown>;
-}
+export type RedisScript = ReturnType<typeof createRedisScript>;
 
-export function createRedisScript(lua: string): RedisScript {
+/** A Lua script, sent by its hash; its text goes along only when the server does not have it. */
+export function createRedisScript(lua: string) {
   const sha = createHash("sha1").update(lua).digest("hex");
   return {
-    run: async (client, keys, args, onSent) => {
+    /** `onSent` is called each time that the script was sent: later commands come behind it. */
+    run: async (
+      client: Redis,
+      keys: readonly string[],
+      args: readonly (string | number | Buffer)[],
+      onSent?: () => void,
+    ): Promise<unknown> => {
       try {
         const answer = client.evalsha(sha, keys.length, ...keys, ...args);
         onSent?.();
@@ -83,14 +81,11 @@ export function bullmqScript(
 ): { keys: number; content: string } {
   requireKnownBullmq();
   const { keys, content } = FETCHING[name];
-  const changes = [
-    [COMMANDS, commands],
-    [COUNT_RUN, COUNT_RUN_ALWAYS],
-  ] as const;
-  return { keys, content: changes.reduce(replaceOnce, content) };
+  const counting = replaceOnce(content, COUNT_RUN, COUNT_RUN_ALWAYS);
+  return { keys, content: replaceOnce(counting, COMMANDS, commands) };
 }
 
-function replaceOnce(content: string, [known, ours]: readonly [string, string]): string {
+function replaceOnce(content: string, known: string, ours: string): string {
   const [before, after, ...more] = content.split(known);
   if (after === undefined || more.length > 0) {
     throw new Error(`Cannot use BullMQ ${KNOWN_VERSION}: its script is not the known one`);
