@@ -47,7 +47,6 @@ function refuse(why: string, handlers: readonly string[]): void {
   throw new MillraceError("invalid_config", `Cannot use the handlers: ${why}:\n${lines}`);
 }
 
-/** True if an event can match the handler. No sender has a `*` within the name of a type. */
 function mixedTypes(handlers: readonly Handler[], named: readonly string[]): string[] {
   const sourcesOf = ({ sources }: Handler) =>
     sources.flatMap((name) => (name === "*" ? named : [name]));
@@ -97,13 +96,6 @@ function listOf(module: HandlersModule): readonly Handler[] {
 }
 
 function isHandler(value: unknown): value is Handler {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    ("write" in value || "call" in value) &&
-    "types" in value &&
-    Array.isArray(value.types) &&
-    "sources" in value &&
-    Array.isArray(value.sources)
-  );
+  const { sources, types, write, call }: Partial<Record<keyof Handler, unknown>> = Object(value);
+  return Array.isArray(sources) && Array.isArray(types) && (write ?? call) !== undefined;
 }
