@@ -9,6 +9,7 @@ import {
   withUrl,
   type Config,
 } from "@millrace/core";
+import { answersSignal, hasErrno } from "@millrace/embedded-postgres";
 import { resolveSecrets } from "@millrace/service";
 import { z } from "zod";
 import type { Settings } from "./context.ts";
@@ -39,7 +40,7 @@ export async function writeRun(dataDir: string, run: Run): Promise<void> {
 export async function readRun(dataDir: string): Promise<Run | undefined> {
   try {
     const run = runSchema.parse(JSON.parse(await readFile(join(dataDir, "run.json"), "utf8")));
-    return isAlive(run.pid) ? run : undefined;
+    return answersSignal(run.pid) ? run : undefined;
   } catch {
     return undefined;
   }
@@ -48,19 +49,6 @@ export async function readRun(dataDir: string): Promise<Run | undefined> {
 export async function removeRun(dataDir: string): Promise<void> {
   await rm(join(dataDir, "run.json"), { force: true });
 }
-
-/** True while a process of this pid lives, also another user's. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return hasCode(error, "EPERM");
-  }
-}
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;
 
 const secretsSchema = z.record(z.string(), z.string().min(1));
 
@@ -71,7 +59,7 @@ export async function readDevelopmentSecrets(dataDir: string): Promise<Record<st
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return {};
+    if (hasErrno(error, "ENOENT")) return {};
     throw error;
   }
   try {

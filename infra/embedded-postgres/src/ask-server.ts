@@ -1,7 +1,11 @@
 import pg from "pg";
-import { giveToApp } from "./app-login.ts";
-import { ROLE } from "./initialise-data.ts";
 import type { ServerFile } from "./server-file.ts";
+
+/** The superuser, which owns the data. */
+export const ROLE = "millrace";
+
+/** The login of processes that run handlers. It owns the database and is no superuser. */
+export const APP_LOGIN = "millrace_app";
 
 export function serverUrl(server: ServerFile, database: string, login = ROLE): string {
   const name = encodeURIComponent(database);
@@ -30,6 +34,49 @@ export async function ensureDatabase(server: ServerFile, database: string): Prom
     }
   });
   await withClient(server, database, (client) => giveToApp(client, server.password));
+}
+
+/** All that people made, without the parts of extensions, and what goes with its table or type. */
+const OWN_ALL = `
+DO $$
+DECLARE
+  found text;
+BEGIN
+  FOR found IN
+    SELECT format('%s %s', replace(o.type, 'composite ', ''), o.identity)
+    FROM (
+      SELECT 'pg_namespace'::regclass, oid, nspowner FROM pg_namespace
+      UNION ALL SELECT 'pg_class'::regclass, oid, relowner FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+      UNION ALL SELECT 'pg_proc'::regclass, oid, proowner FROM pg_proc
+      UNION ALL SELECT 'pg_type'::regclass, oid, typowner FROM pg_type
+    ) AS made (class, id, owner)
+    CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o
+    WHERE owner = '${ROLE}'::regrole AND id >= 16384 AND NOT EXISTS (
+      SELECT FROM pg_depend d WHERE d.classid = class AND d.objid = id
+        AND (d.deptype IN ('e', 'i') OR (d.deptype = 'a' AND o.type = 'sequence'))
+    )
+  LOOP
+    EXECUTE format('ALTER %s OWNER TO ${APP_LOGIN}', found);
+  END LOOP;
+END
+$$`;
+
+async function giveToApp(client: pg.Client, password: string): Promise<void> {
+  // A standby is given to it on its primary.
+  const standby = await client.query("SELECT WHERE pg_is_in_recovery()");
+  if (standby.rowCount !== 0) return;
+  const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [APP_LOGIN]);
+  if (rowCount === 0) {
+    await client.query(`CREATE ROLE ${APP_LOGIN} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
+  }
+  const { rows } = await client.query<{ database: string }>(
+    `SELECT quote_ident(datname) AS database FROM pg_database
+     WHERE datname = current_database() AND datdba <> '${APP_LOGIN}'::regrole`,
+  );
+  for (const { database } of rows) {
+    await client.query(`ALTER DATABASE ${database} OWNER TO ${APP_LOGIN}`);
+  }
+  await client.query(OWN_ALL);
 }
 
 async function withClient<T>(

@@ -18,41 +18,26 @@ import { constants } from "node:fs";
 import { MillraceError } from "@millrace/core";
 import { runTool, type ServerUser } from "./server-user.ts";
 
-export interface Binaries {
-  readonly initdb: string;
-  readonly postgres: string;
-}
-
-/** Prefers npm's folder to a copy. @throws `postgres_not_started` where none runs as `user` */
-export async function findBinaries(
-  dataDir: string,
-  user: ServerUser | undefined,
-): Promise<Binaries> {
+/**
+ * The folder of `initdb` and `postgres`. Prefers npm's own to a copy.
+ * @throws `postgres_not_started` where none runs as `user`
+ */
+export async function findBinaries(dataDir: string, user: ServerUser | undefined): Promise<string> {
   const native = await installedBinaries();
   const manifest = await readFile(join(dirname(native), "package.json"), "utf8");
   const { version } = JSON.parse(manifest) as { version: string };
   const failures: string[] = [];
-  const attempt = async (folder: string) => {
-    const binaries = {
-      initdb: join(folder, "bin", "initdb"),
-      postgres: join(folder, "bin", "postgres"),
-    };
-    const result = await runTool(binaries.postgres, ["--version"], { cwd: "/", user });
-    if (result.code === 0) return binaries;
-    failures.push(`${folder}: ${result.output.trim()}`);
-    return undefined;
-  };
-  const inPlace =
-    isPlain(native) && (await hasItsLinks(native)) ? await attempt(native) : undefined;
-  if (inPlace !== undefined) return inPlace;
-  for (const folder of copyPlaces(dataDir, version, user)) {
-    const problem = await copyBinaries(native, folder).then(
-      () => undefined,
-      (error: unknown) => `${folder}: ${String(error)}`,
-    );
-    if (problem !== undefined) failures.push(problem);
-    const copy = problem === undefined ? await attempt(folder) : undefined;
-    if (copy !== undefined) return copy;
+  const inPlace = isPlain(native) && (await hasItsLinks(native)) ? [native] : [];
+  for (const folder of [...inPlace, ...copyFolders(dataDir, version, user)]) {
+    try {
+      if (folder !== native) await copyBinaries(native, folder);
+      const bin = join(folder, "bin");
+      const result = await runTool(join(bin, "postgres"), ["--version"], { cwd: "/", user });
+      if (result.code === 0) return bin;
+      failures.push(`${folder}: ${result.output.trim()}`);
+    } catch (error) {
+      failures.push(`${folder}: ${String(error)}`);
+    }
   }
   throw new MillraceError(
     "postgres_not_started",
@@ -62,12 +47,12 @@ export async function findBinaries(
 }
 
 // Another user can seldom walk into the data folder, so under root the copy is one for all clones.
-function copyPlaces(dataDir: string, version: string, user: ServerUser | undefined): string[] {
+function copyFolders(dataDir: string, version: string, user: ServerUser | undefined): string[] {
   const name = `millrace-postgres-${version}-${process.platform}-${process.arch}`;
   const ours = `${name}-u${process.getuid?.() ?? 0}`;
   const shared = ["/var/tmp", tmpdir(), "/opt"].map((folder) => join(folder, ours));
-  const places = user === undefined ? [join(dataDir, `native-${version}`), ...shared] : shared;
-  return [...new Set(places)].filter(isPlain);
+  const folders = user === undefined ? [join(dataDir, `native-${version}`), ...shared] : shared;
+  return [...new Set(folders)].filter(isPlain);
 }
 
 /** initdb hands its own path to a shell, in double quotes. */
@@ -116,9 +101,8 @@ export async function copyBinaries(native: string, folder: string): Promise<void
   const ours =
     owner.isDirectory() && owner.uid === process.getuid?.() && (owner.mode & 0o022) === 0;
   if (!ours) throw new Error("the folder belongs to another user");
-  await chmod(folder, 0o755);
   await copyFolder(native, folder);
-  for (const link of await links(native)) await putLink(join(folder, link.path), link.to);
+  for (const { path, to } of await links(native)) await putLink(join(folder, path), to);
 }
 
 async function copyFolder(from: string, to: string): Promise<void> {
@@ -143,10 +127,8 @@ async function putFile(source: string, target: string): Promise<void> {
   });
 }
 
-async function putLink(path: string, to: string): Promise<void> {
-  const found = await readlink(path).catch(() => undefined);
-  if (found !== to) await put(path, (temporary) => symlink(to, temporary));
-}
+const putLink = (path: string, to: string): Promise<void> =>
+  put(path, (temporary) => symlink(to, temporary));
 
 async function put(target: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${target}.tmp-${randomBytes(6).toString("hex")}`;

@@ -1,7 +1,4 @@
 export { BINARIES_PACKAGE } from "./find-binaries.ts";
 export { lockFolder } from "./lock-folder.ts";
-export {
-  startEmbeddedPostgres,
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-} from "./start-embedded-postgres.ts";
+export { answersSignal, hasErrno } from "./process-identity.ts";
+export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from "./start-embedded-postgres.ts";

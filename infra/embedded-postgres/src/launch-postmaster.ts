@@ -4,8 +4,7 @@ import { join, basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MillraceError } from "@millrace/core";
 import { answeringPid } from "./ask-server.ts";
-import type { Binaries } from "./find-binaries.ts";
-import { identifyProcess, type ProcessIdentity, isAlive } from "./process-identity.ts";
+import { hasErrno, identifyProcess, type ProcessIdentity, isAlive } from "./process-identity.ts";
 import type { ServerFile } from "./server-file.ts";
 import { dataArgument, SERVER_ENVIRONMENT, type ServerUser } from "./server-user.ts";
 
@@ -13,7 +12,7 @@ const RECOVERY_MS = 300_000;
 const LOG_BYTES_MAX = 10_000_000;
 
 export interface Launch {
-  readonly binaries: Binaries;
+  readonly bin: string;
   readonly dataDir: string;
   readonly pgdata: string;
   readonly user: ServerUser | undefined;
@@ -30,7 +29,7 @@ export async function launchPostmaster(launch: Launch): Promise<LaunchResult> {
   const log = await openLog(join(launch.dataDir, "postgres.log"));
   const from = (await log.stat()).size;
   try {
-    const child = spawn(launch.binaries.postgres, serverArguments(launch), {
+    const child = spawn(join(launch.bin, "postgres"), serverArguments(launch), {
       cwd: launch.pgdata,
       env: SERVER_ENVIRONMENT,
       detached: true,
@@ -112,7 +111,12 @@ export async function endProcess(
 ): Promise<void> {
   for (const signal of signals) {
     if (!(await isAlive(identity))) return;
-    trySignal(identity.pid, signal);
+    try {
+      process.kill(identity.pid, signal);
+    } catch (error) {
+      // It may have ended between the look and the signal.
+      if (!hasErrno(error, "ESRCH")) throw error;
+    }
     const deadline = Date.now() + PATIENCE_MS[signal];
     while (Date.now() < deadline) {
       if (!(await isAlive(identity))) return;
@@ -121,15 +125,6 @@ export async function endProcess(
   }
   if (await isAlive(identity))
     throw new Error(`Cannot end process ${identity.pid}: it is still running`);
-}
-
-function trySignal(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // It may have ended between the look and the signal.
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
 }
 
 /** They hold the memory that a new postmaster must not share. Only Linux shows which they are. */

@@ -23,15 +23,20 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return now.since === identity.since || now.since === "0" || identity.since === "0";
 }
 
-function answersSignal(pid: number): boolean {
+/** True while a process of this pid lives, also another user's. */
+export function answersSignal(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return hasErrno(error, "EPERM");
   }
 }
+
+/** True for an error of the system with this name, such as `ENOENT`. */
+export const hasErrno = (error: unknown, name: string): boolean =>
+  error instanceof Error && "code" in error && error.code === name;
 
 // proc(5): the command may hold spaces and brackets, so fields count from the last bracket.
 async function readProcStat(

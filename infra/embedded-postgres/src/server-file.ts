@@ -3,6 +3,7 @@ import { open, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { MillraceError } from "@millrace/core";
+import { hasErrno } from "./process-identity.ts";
 
 /** Kept next to the data, for the next start. */
 export interface ServerFile {
@@ -13,7 +14,7 @@ export interface ServerFile {
 export async function readServerFile(dataDir: string): Promise<ServerFile | undefined> {
   const path = join(dataDir, "server.json");
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (hasErrno(error, "ENOENT")) return undefined;
     throw new MillraceError(
       "postgres_not_started",
       `Cannot read ${JSON.stringify(path)}: ${String(error)}. ` +

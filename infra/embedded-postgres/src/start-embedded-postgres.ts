@@ -1,10 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readFile, readlink, realpath, rm } from "node:fs/promises";
+import {
+  chown,
+  mkdir,
+  open,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { MillraceError } from "@millrace/core";
-import { APP_LOGIN } from "./app-login.ts";
-import { ensureDatabase, serverUrl, answeringPid } from "./ask-server.ts";
+import { answeringPid, APP_LOGIN, ensureDatabase, ROLE, serverUrl } from "./ask-server.ts";
 import {
   endOrphans,
   endProcess,
@@ -20,10 +29,9 @@ import {
   writeServerFile,
   type ServerFile,
 } from "./server-file.ts";
-import { initialiseData, isInitialised } from "./initialise-data.ts";
 import { lockFolder, type FolderLock } from "./lock-folder.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
-import { serverUser, runTool } from "./server-user.ts";
+import { dataArgument, runTool, serverUser, type ServerUser } from "./server-user.ts";
 
 export interface EmbeddedPostgresOptions {
   /** Where data, password, port and log are kept; made (0700) when it is not there. */
@@ -35,27 +43,9 @@ export interface EmbeddedPostgresOptions {
   /** Insists on a port; else a free one is chosen once and kept while nobody else takes it. */
   readonly port?: number;
   /** Further settings of the server, as in postgresql.conf. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Launch["settings"];
   /** Called with one line for each step that takes long. */
   readonly log?: (line: string) => void;
-}
-
-export interface EmbeddedPostgres {
-  /** With the password, for role `millrace`, a superuser. */
-  readonly url: string;
-  /** For the login that owns the database and is no superuser: of processes that run handlers. */
-  readonly appUrl: string;
-  readonly port: number;
-  /** Of the postmaster; changes with `restart`. */
-  readonly pid: number;
-  /** True when it ran already, left behind by a process that was killed. */
-  readonly adopted: boolean;
-  /** Ends it within 30 s: fast (default) or immediate, then by force; gives the folder back. */
-  stop(mode?: "fast" | "immediate"): Promise<void>;
-  /** SIGKILLs the postmaster, for tests of faults. */
-  kill(): Promise<void>;
-  /** Stops it fast and starts it again on the same port. */
-  restart(): Promise<void>;
 }
 
 /**
@@ -63,9 +53,7 @@ export interface EmbeddedPostgres {
  * adopts one that still runs, recovers one that crashed. It outlives this process unless stopped.
  * @throws `already_running` (the folder), `port_in_use` (`port`), `postgres_not_started`
  */
-export async function startEmbeddedPostgres(
-  options: EmbeddedPostgresOptions,
-): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions) {
   const dataDir = resolve(options.dataDir);
   const lock = await lockFolder(dataDir);
   try {
@@ -81,11 +69,7 @@ interface Running {
   readonly identity: ProcessIdentity;
 }
 
-async function startLocked(
-  dataDir: string,
-  options: EmbeddedPostgresOptions,
-  lock: FolderLock,
-): Promise<EmbeddedPostgres> {
+async function startLocked(dataDir: string, options: EmbeddedPostgresOptions, lock: FolderLock) {
   const database = options.database ?? "millrace";
   const left = await readServerFile(dataDir);
   const found = left && (await findRunning(join(dataDir, "data"), left));
@@ -98,16 +82,23 @@ async function startLocked(
     await lock.release();
   };
   return {
+    /** With the password, for role `millrace`, a superuser. */
     url: serverUrl(running.server, database),
+    /** For the login of processes that run handlers. */
     appUrl: serverUrl(running.server, database, APP_LOGIN),
     port: running.server.port,
-    get pid() {
+    /** Of the postmaster; changes with `restart`. */
+    get pid(): number {
       return running.identity.pid;
     },
+    /** True when it ran already, left behind by a process that was killed. */
     adopted: found !== undefined,
-    stop: (mode = "fast") => (stopping ??= stop(mode)),
-    kill: () => endProcess(running.identity, ["SIGKILL"]),
-    restart: async () => {
+    /** Ends it within 30 s: fast or immediate, then by force; gives the folder back. */
+    stop: (mode: "fast" | "immediate" = "fast"): Promise<void> => (stopping ??= stop(mode)),
+    /** SIGKILLs the postmaster, for tests of faults. */
+    kill: (): Promise<void> => endProcess(running.identity, ["SIGKILL"]),
+    /** Stops it fast and starts it again on the same port. */
+    restart: async (): Promise<void> => {
       await endProcess(running.identity, ["SIGINT", "SIGQUIT", "SIGKILL"]);
       running = await launch(dataDir, { ...options, port: running.server.port });
     },
@@ -115,23 +106,28 @@ async function startLocked(
 }
 
 async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promise<Running> {
-  const say = options.log ?? (() => undefined);
   const pgdata = join(dataDir, "data");
   const user = await serverUser(pgdata);
-  const binaries = await findBinaries(dataDir, user);
-  const initialised = await isInitialised(pgdata);
-  if (initialised && (await readServerFile(dataDir)) === undefined) throw passwordLost(dataDir);
+  const bin = await findBinaries(dataDir, user);
+  const initialised = await stat(join(pgdata, "PG_VERSION")).catch(() => undefined);
+  if (initialised !== undefined && (await readServerFile(dataDir)) === undefined) {
+    throw new MillraceError(
+      "postgres_not_started",
+      `Cannot start Postgres in ${JSON.stringify(dataDir)}: server.json, with its password, is ` +
+        `gone. Put it back, or remove the folder and lose its data`,
+    );
+  }
   let server = await chooseServer(dataDir, options.port);
-  if (!initialised) {
-    say("Initialising Postgres");
-    await initialiseData({ binaries, pgdata, user, password: server.password });
+  if (initialised === undefined) {
+    options.log?.("Initialising Postgres");
+    await initialiseData({ bin, pgdata, user }, server.password);
   }
   const settings = {
     max_connections: String(options.maxConnections ?? 300),
     ...options.settings,
   };
   for (let attempt = 1; ; attempt += 1) {
-    const attempted: Launch = { binaries, dataDir, pgdata, user, server, settings };
+    const attempted: Launch = { bin, dataDir, pgdata, user, server, settings };
     const result = await launchPostmaster(attempted);
     if (result.outcome === "up") return { server, identity: result.identity };
     if (result.outcome === "failed" || attempt === 50) throw launchError(attempted, result.said);
@@ -141,12 +137,53 @@ async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promis
   }
 }
 
-function passwordLost(dataDir: string): MillraceError {
-  return new MillraceError(
-    "postgres_not_started",
-    `Cannot start Postgres in ${JSON.stringify(dataDir)}: server.json, with its password, is ` +
-      `gone. Put it back, or remove the folder and lose its data`,
-  );
+const LOCALE = [
+  "--encoding=UTF8",
+  "--locale-provider=builtin",
+  "--builtin-locale=C.UTF-8",
+  "--locale=C",
+];
+
+/** Data gets its name when it is whole. @throws `postgres_not_started` with initdb's output */
+async function initialiseData(
+  { bin, pgdata, user }: Pick<Launch, "bin" | "pgdata" | "user">,
+  password: string,
+): Promise<void> {
+  const unfinished = `${pgdata}.new`;
+  const passwordFile = `${pgdata}.password`;
+  await rm(unfinished, { recursive: true, force: true });
+  await rm(passwordFile, { force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await own(unfinished, user);
+  const file = await open(passwordFile, "wx+", 0o600);
+  try {
+    await own(passwordFile, user);
+    await file.write(`${password}\n`, 0);
+    const args = [
+      ...["-D", dataArgument(unfinished, user), `--username=${ROLE}`, ...LOCALE],
+      ...["--auth=scram-sha-256", "--pwfile=/dev/stdin"],
+    ];
+    const result = await runTool(join(bin, "initdb"), args, {
+      cwd: unfinished,
+      user,
+      stdin: file.fd,
+    });
+    if (result.code !== 0) {
+      throw new MillraceError(
+        "postgres_not_started",
+        `Cannot initialise Postgres in ${JSON.stringify(pgdata)}: initdb ended with ` +
+          `${result.code}. ${result.output.trim()}`,
+      );
+    }
+    await rename(unfinished, pgdata);
+  } finally {
+    await file.close();
+    await rm(passwordFile, { force: true });
+  }
+}
+
+async function own(path: string, user: ServerUser | undefined): Promise<void> {
+  if (user !== undefined) await chown(path, user.uid, user.gid);
 }
 
 /** The port and password of the last start; a new port when a stranger listens on that one. */
@@ -194,9 +231,7 @@ async function servesData(pid: number, pgdata: string): Promise<boolean> {
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   if (cwd !== undefined) return cwd === (await realpath(pgdata));
   if (process.platform === "linux") return false;
-  const listed = await runTool("/bin/ps", ["-o", "command=", "-p", String(pid)], {
-    cwd: "/",
-    user: undefined,
-  });
+  const at = { cwd: "/", user: undefined };
+  const listed = await runTool("/bin/ps", ["-o", "command=", "-p", String(pid)], at);
   return listed.output.includes(pgdata);
 }

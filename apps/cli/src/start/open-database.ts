@@ -5,10 +5,9 @@ import {
   workerConnections,
 } from "@millrace/connect";
 import { type Config, MillraceError } from "@millrace/core";
-import { startEmbeddedPostgres } from "@millrace/embedded-postgres";
+import { answersSignal, startEmbeddedPostgres } from "@millrace/embedded-postgres";
 import { connectionsWanted, type QueueRole } from "@millrace/queue";
 import { withPool, type Stores } from "../stores.ts";
-import { isAlive } from "../data-folder.ts";
 import type { Settings } from "../context.ts";
 import { join } from "node:path";
 
@@ -31,7 +30,7 @@ export async function openDatabase(
   if (postgres.adopted) say("info", "Found the embedded Postgres still running; using it");
   let restarting: Promise<void> | undefined;
   const look = setInterval(() => {
-    if (restarting !== undefined || isAlive(postgres.pid)) return;
+    if (restarting !== undefined || answersSignal(postgres.pid)) return;
     say("warn", "Postgres died and is being restarted");
     restarting = postgres
       .restart()

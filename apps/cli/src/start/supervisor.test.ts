@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { answersSignal } from "@millrace/embedded-postgres";
 import { afterEach, expect, test } from "vitest";
-import { isAlive } from "../data-folder.ts";
 import { createSupervisor, type RunningProcess, type Supervisor } from "./supervisor.ts";
 
 const LISTENS = `process.send({ kind: "listening", role: "toy", port: 4000 });`;
@@ -140,7 +140,7 @@ test("a stop asks first, kills who does not go, and starts nobody again", async 
   await supervisor.listening();
   const pids = supervisor.processes().map(({ pid }) => pid);
   await supervisor.stop(200);
-  expect(pids.map(isAlive)).toEqual([false, false]);
+  expect(pids.map(answersSignal)).toEqual([false, false]);
   expect(seen.restarts).toEqual([]);
 });
 
