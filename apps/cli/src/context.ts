@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { type Environment, MillraceError, readEnvironment } from "@millrace/core";
-import { reasonOf } from "@millrace/service";
+import { loadConfig, type LoadedConfig, reasonOf } from "@millrace/service";
 
 export interface Output {
   write(data: string | Uint8Array): unknown;
@@ -46,6 +46,13 @@ export function readSettings(context: CliContext): Settings {
     configPath: findConfig(environment.MILLRACE_CONFIG, context),
     dataDir: resolve(context.cwd, environment.MILLRACE_DATA_DIR),
   };
+}
+
+export type Project = Settings & LoadedConfig;
+
+export async function loadProject(context: CliContext): Promise<Project> {
+  const settings = readSettings(context);
+  return { ...settings, ...(await loadConfig(settings.configPath)) };
 }
 
 /** Reads standard input for `-`. @throws `invalid_request` when the file cannot be read */

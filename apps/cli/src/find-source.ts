@@ -8,18 +8,28 @@ import {
   type Source,
 } from "@millrace/core";
 import { resolveSecrets } from "@millrace/service";
+import { type CliContext, loadProject, type Project } from "./context.ts";
 import { readDevelopmentSecrets } from "./data-folder.ts";
 import { printable } from "./terminal-text.ts";
 
-/** For a tenant, with its URL. @throws `unknown_source` for one without, or not in the config. */
-export function findSource(config: Config, name: string, action: string, tenant?: string): Source {
-  const source = requireSource(config, name, action);
+/**
+ * A source that has a URL, of a tenant with the tenant's, and the live secrets of all sources.
+ * @throws `unknown_source` for one without a URL, or not in the config; `missing_secret`
+ */
+export async function findReceiver(
+  context: CliContext,
+  { source: name, tenant }: { readonly source: string; readonly tenant?: string },
+  action: string,
+) {
+  const project = await loadProject(context);
+  const source = requireSource(project.config, name, action);
   const provider = providerOfTenant(source.provider, tenant);
-  if (!isInternal(source)) return { ...source, provider };
-  throw new MillraceError(
-    "unknown_source",
-    `Cannot ${action} "${name}": it is an internal source, whose events handlers emit`,
-  );
+  if (isInternal(source)) {
+    const why = "it is an internal source, whose events handlers emit";
+    throw new MillraceError("unknown_source", `Cannot ${action} "${name}": ${why}`);
+  }
+  const secrets = await findSecrets(project, name, context.env, tenant);
+  return { ...project, source: { ...source, provider }, secrets };
 }
 
 /** @throws `unknown_source` for a name that the config does not have, with the one that is meant */
@@ -35,11 +45,11 @@ export function requireSource({ sources }: Config, name: string, action: string)
   );
 }
 
-/** Those that are set, else of `millrace start`; a tenant's are read. @throws `missing_secret` */
-export async function findSecrets(
-  config: Config,
+/** Those that are set, else of `millrace start`; a tenant's are read. */
+async function findSecrets(
+  { config, dataDir }: Project,
   wanted: string,
-  from: { env: Readonly<Record<string, string | undefined>>; dataDir: string },
+  env: CliContext["env"],
   tenant: string | undefined,
 ): Promise<LiveSecrets> {
   const read = config.sources[wanted]?.options.secrets;
@@ -47,16 +57,16 @@ export async function findSecrets(
     const why = read === undefined ? "it has no tenants" : "name one of its tenants by --tenant";
     throw new MillraceError("unknown_source", `Cannot find the secret of "${wanted}": ${why}`);
   }
-  const made = Object.entries(await readDevelopmentSecrets(from.dataDir));
+  const made = Object.entries(await readDevelopmentSecrets(dataDir));
   const secrets = {
     ...Object.fromEntries(made.map(([source, secret]) => [source, [secret]])),
-    ...resolveSecrets(config, from.env),
+    ...resolveSecrets(config, env),
     ...(tenant !== undefined && { [wanted]: [(await read?.(tenant)) ?? []].flat() }),
   };
   if (Object.hasOwn(secrets, wanted) && secrets[wanted]?.length !== 0) return secrets;
   const why =
     tenant === undefined
-      ? `${secretVariable(wanted)} is not set, and no \`millrace start\` has made a secret in ${from.dataDir}`
+      ? `${secretVariable(wanted)} is not set, and no \`millrace start\` has made a secret in ${dataDir}`
       : `its \`secrets\` returns none for "${tenant}"`;
   throw new MillraceError("missing_secret", `Cannot find the secret of "${wanted}": ${why}`);
 }

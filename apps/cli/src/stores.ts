@@ -1,10 +1,15 @@
-import { openCommand, openLedger, openQueues, type StoreUrls } from "@millrace/connect";
-import { MillraceError } from "@millrace/core";
+import {
+  openCommand,
+  openLedger,
+  openQueues,
+  type Opening,
+  type StoreUrls,
+} from "@millrace/connect";
+import { type Config, MillraceError } from "@millrace/core";
 import { createPool, type Ledger } from "@millrace/ledger";
 import { createOperator, type Actor, type Operator } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
-import { loadConfig } from "@millrace/service";
-import { type CliContext, readSettings, type Settings } from "./context.ts";
+import { type CliContext, loadProject, readSettings, type Settings } from "./context.ts";
 import { readQueueKey, readRun } from "./data-folder.ts";
 
 /** Without a `REDIS_URL` the queue is on Postgres too. */
@@ -27,6 +32,11 @@ export async function findStores({ environment, dataDir }: Settings): Promise<St
   );
 }
 
+export async function findProject(context: CliContext) {
+  const project = await loadProject(context);
+  return { ...project, stores: await findStores(project) };
+}
+
 export async function withOpen<Open extends { close(): Promise<void> }, Result>(
   open: Open,
   work: (open: Open) => Promise<Result>,
@@ -39,10 +49,10 @@ export async function withOpen<Open extends { close(): Promise<void> }, Result>(
 }
 
 export async function withQueues<Result>(
-  stores: Stores,
-  sources: readonly string[],
+  { config, stores }: { readonly config: Config; readonly stores: Stores },
   work: (queues: Queues) => Promise<Result>,
 ): Promise<Result> {
+  const sources = Object.keys(config.sources);
   return await withOpen(await openQueues(stores, { role: "cli", sources }), work);
 }
 
@@ -66,18 +76,15 @@ export async function withLedger<Result>(
 
 export async function withStores<Result>(
   context: CliContext,
-  work: (stores: OpenStores) => Promise<Result>,
+  work: (stores: OpenStores, config: Config) => Promise<Result>,
 ): Promise<Result> {
-  const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
-  const stores = openCommand(await findStores(settings), config);
-  return await withOpen(stores, async ({ opened }) => work(await opened));
+  const { config, stores } = await findProject(context);
+  return await withOpen(openCommand(stores, config), async ({ opened }) =>
+    work(await opened, config),
+  );
 }
 
-export interface OpenStores {
-  readonly ledger: Ledger;
-  readonly queues: Queues;
-}
+export type OpenStores = Awaited<Opening["opened"]>;
 
 export async function withOperator<Result>(
   context: CliContext,
@@ -89,6 +96,6 @@ export async function withOperator<Result>(
   );
 }
 
-export const actorOf = ({ user }: CliContext, reason: string | undefined): Actor => ({
-  ...{ user, role: "operator", via: "cli", reason },
-});
+export function actorOf({ user }: CliContext, reason: string | undefined): Actor {
+  return { user, role: "operator", via: "cli", reason };
+}

@@ -127,7 +127,7 @@ async function examineStores(
   try {
     await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool });
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
-    return await withQueues(stores, Object.keys(config.sources), async (queues) => {
+    return await withQueues({ config, stores }, async (queues) => {
       const ledger = createLedger({ pool });
       await runChecks(checks, OPEN_CHECKS, { config, pool, ledger, queues });
       const diagnosis = await compare(context, { ledger, queues, config });

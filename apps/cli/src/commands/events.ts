@@ -1,20 +1,22 @@
+import { EventEmitter, once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import type { EventDetail, EventRow, QueuedPage } from "@millrace/api-contract";
 import {
   EVENT_STATUSES,
   OUTCOMES,
+  isMillraceError,
   MillraceError,
   type Config,
   type EventLookup,
   stringifyJson,
 } from "@millrace/core";
 import type { EventSearch, EventRecord, Ledger } from "@millrace/ledger";
-import { listQueued, readFilter, showEvent, type ShowDeps } from "@millrace/operations";
-import { loadConfig, reasonOf } from "@millrace/service";
+import { listQueued, openBody, readFilter, showEvent, type ShowDeps } from "@millrace/operations";
+import { reasonOf } from "@millrace/service";
 import type { Command } from "commander";
-import { type CliContext, readSettings } from "../context.ts";
+import { type CliContext, loadProject, readSettings } from "../context.ts";
 import { formatDetail, formatList, formatQueued } from "../events/format-events.ts";
-import { listEvents } from "../events/list-events.ts";
-import { writeBody } from "../events/write-body.ts";
 import {
   EVENT_FILTER,
   type EventFilterOptions,
@@ -23,7 +25,7 @@ import {
   wholeNumber,
 } from "../parse-option.ts";
 import { requireSource } from "../find-source.ts";
-import { findStores, withLedger, withQueues } from "../stores.ts";
+import { findProject, findStores, withLedger, withQueues } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
 /** The column STATUS shows a status, or the outcome of an event that no handler completed. */
@@ -32,7 +34,7 @@ const STATUSES = [...EVENT_STATUSES, ...OUTCOMES.filter((outcome) => outcome !==
 interface Options extends EventFilterOptions {
   readonly status?: (typeof STATUSES)[number];
   readonly limit: number;
-  readonly json?: true;
+  readonly json?: true | undefined;
   /** A file to write the body of the event to; true for standard output. */
   readonly body?: string | true | undefined;
 }
@@ -82,58 +84,68 @@ export function addCommands(program: Command, context: CliContext): void {
       if (body !== undefined && eventId === undefined) {
         command.error("error: --body needs one event: a source and an id");
       }
-      const filter = {
-        ...options,
-        ...(outcome === undefined
-          ? { status: EVENT_STATUSES.find((one) => one === status) }
-          : { outcome }),
-        source: source ?? options.source,
-      };
-      const how = { limit, json: json === true };
       if (source !== undefined && eventId !== undefined) {
-        await show(context, { source, eventId }, { json: how.json, body });
-      } else await list(context, filter, how);
+        return await show(context, { source, eventId }, { json, body });
+      }
+      const found = EVENT_STATUSES.find((one) => one === status);
+      const byStatus = outcome === undefined ? { status: found } : { outcome };
+      const filter = { ...options, ...byStatus, source: source ?? options.source };
+      await list(context, filter, { limit, json });
     });
 }
 
 type Filter = Omit<EventSearch, "limit" | "cursor">;
 
-interface ListOptions {
-  readonly limit: number;
-  readonly json: boolean;
-}
+/** The ledger's own maximum. */
+const PAGE = 500;
 
 async function list(
   context: CliContext,
   filter: Filter,
-  { limit, json }: ListOptions,
+  { limit, json }: Pick<Options, "limit" | "json">,
 ): Promise<void> {
   const rows: EventRow[] = [];
-  let queued: QueuedPage | null = null;
-  const onSearched = (to: string) => {
-    const until = new Date(Date.parse(to) + 1).toISOString();
-    context.stderr.write(`note: bodies were read back to ${to}; go on with --until ${until}\n`);
-  };
-  await withLedger(context, async (ledger) => {
-    const whole = await readSearch(context, ledger, filter);
-    queued = await readQueued(context, ledger, { ...whole, limit });
-    if (json)
-      for (const row of queued?.events ?? []) context.stdout.write(`${JSON.stringify(row)}\n`);
-    for await (const event of listEvents(ledger, whole, limit, onSearched)) {
-      if (json) context.stdout.write(`${JSON.stringify(event)}\n`);
-      else rows.push(event);
+  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const queued = await withLedger(context, async (ledger) => {
+    const config = filter.find === undefined ? undefined : await findConfig(context);
+    const search = await readFilter(ledger, filter, config?.sources);
+    const waiting = await readQueued(context, ledger, { ...search, limit });
+    if (json === true) for (const row of waiting?.events ?? []) print(JSON.stringify(row));
+    let left = limit;
+    let cursor: string | undefined;
+    while (left > 0) {
+      const size = Math.min(left, PAGE);
+      const page = await ledger.reads.findEvents({ ...search, limit: size, cursor });
+      if (json === true) for (const event of page.events) print(JSON.stringify(event));
+      else rows.push(...page.events);
+      left -= page.events.length;
+      if (page.next === null) break;
+      if (page.searched_to !== null && left > 0) {
+        // A search in bodies goes on when it is asked to.
+        const until = new Date(Date.parse(page.searched_to) + 1).toISOString();
+        const searched = `bodies were read back to ${page.searched_to}`;
+        context.stderr.write(`note: ${searched}; go on with --until ${until}\n`);
+        break;
+      }
+      cursor = page.next;
     }
+    return waiting;
   });
-  const waiting = formatQueued(queued, new Date());
-  if (rows.length === 0 && waiting === "" && !json && filter.source !== undefined) {
-    const config = await findConfig(context);
-    if (config !== undefined) requireSource(config, filter.source, "list events of");
-  }
-  if (json) return;
+  if (json === true) return;
+  const now = new Date();
+  const waiting = formatQueued(queued, now);
+  if (rows.length > 0) print(`${waiting}${formatList(rows, now, context.stdout)}`);
+  else if (waiting !== "") context.stdout.write(waiting);
+  else print(await noneText(context, filter));
+}
+
+/** @throws `unknown_source` where no event was found because the config has no such source */
+async function noneText(context: CliContext, filter: Filter): Promise<string> {
+  const config = await findConfig(context);
+  const { source } = filter;
+  if (config !== undefined && source !== undefined) requireSource(config, source, "list events of");
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
-  const none = isFiltered ? "No event matches." : "No events yet. `millrace send` makes some.";
-  const text = rows.length === 0 ? none : formatList(rows, new Date(), context.stdout);
-  context.stdout.write(`${waiting}${waiting !== "" && rows.length === 0 ? "" : `${text}\n`}`);
+  return isFiltered ? "No event matches." : "No events yet. `millrace send` makes some.";
 }
 
 /** Events that only Redis has. Null without Redis, or while it is not at hand. */
@@ -142,13 +154,11 @@ async function readQueued(
   ledger: Ledger,
   filter: EventSearch,
 ): Promise<QueuedPage | null> {
-  const settings = readSettings(context);
-  const stores = await findStores(settings);
-  if (stores.REDIS_URL === undefined) return null;
+  const { REDIS_URL } = await findStores(readSettings(context));
+  if (REDIS_URL === undefined) return null;
   try {
-    const { config } = await loadConfig(settings.configPath);
-    const sources = Object.keys(config.sources);
-    return await withQueues(stores, sources, (queues) => listQueued({ ledger, queues }, filter));
+    const project = await findProject(context);
+    return await withQueues(project, (queues) => listQueued({ ledger, queues }, filter));
   } catch (error) {
     context.stderr.write(
       `note: events that only the queue has are not listed: ${reasonOf(error)}\n`,
@@ -157,68 +167,53 @@ async function readQueued(
   }
 }
 
-async function readSearch(context: CliContext, ledger: Ledger, filter: Filter) {
-  const config = filter.find === undefined ? undefined : await findConfig(context);
-  return await readFilter(ledger, filter, config?.sources);
-}
-
 /** The project's config. Without one any source can be right. */
 async function findConfig(context: CliContext): Promise<Config | undefined> {
-  const loaded = await loadConfig(readSettings(context).configPath).catch(() => undefined);
-  return loaded?.config;
+  const project = await loadProject(context).catch(() => undefined);
+  return project?.config;
 }
 
 async function show(
   context: CliContext,
   lookup: EventLookup,
-  { json, body }: Pick<Options, "body"> & { readonly json: boolean },
+  { json, body }: Pick<Options, "json" | "body">,
 ): Promise<void> {
   const { source, eventId } = lookup;
   if (body !== undefined) {
-    const written = await ask(context, (deps) => writeBody(context, deps, lookup, body));
-    if (written === undefined) throw notFound(lookup);
+    await ask(context, lookup, (deps) => writeBody(context, deps, lookup, body));
     return;
   }
-  const found = await ask(context, (deps) => showEvent(deps, lookup));
-  if (found === undefined) throw notFound(lookup);
+  const found = await ask(context, lookup, (deps) => showEvent(deps, lookup));
   const provider = (await findConfig(context))?.sources[source]?.provider;
   const about = { authenticated_only: provider?.authenticatedOnly === true };
   const note = about.authenticated_only ? " (authenticated only, not verified)" : "";
+  const print = (text: string) => context.stdout.write(`${text}\n`);
   if (found.stage === "queued") {
     const { stage, job } = found;
     const queued = { stage, source, event_id: eventId, job: job.state, ...about };
     const line = `${source}${note} ${printable(eventId)} waits on its queue (${job.state})`;
-    context.stdout.write(`${json ? JSON.stringify(queued) : line}\n`);
-    return;
-  }
-  const { detail } = found;
-  const text = json
-    ? stringifyJson({ ...asJson(detail), ...about })
-    : formatDetail(detail, new Date(), note);
-  context.stdout.write(`${text}\n`);
+    print(json === true ? JSON.stringify(queued) : line);
+  } else if (json === true) print(stringifyJson({ ...asJson(found.detail), ...about }));
+  else print(formatDetail(found.detail, new Date(), note));
 }
 
-function notFound({ source, eventId }: EventLookup): MillraceError {
-  return new MillraceError(
+/** Asks the ledger first, which needs no config, and then the queues. @throws `event_not_found` */
+async function ask<Found>(
+  context: CliContext,
+  { source, eventId }: EventLookup,
+  work: (deps: ShowDeps) => Promise<Found | undefined>,
+): Promise<Found> {
+  const found = await withLedger(
+    context,
+    async (ledger) =>
+      (await work({ ledger, queues: NO_QUEUES })) ??
+      (await withQueues(await findProject(context), (queues) => work({ ledger, queues }))),
+  );
+  if (found !== undefined) return found;
+  throw new MillraceError(
     "event_not_found",
     `Cannot show "${printable(eventId)}" of "${source}": neither the ledger nor its queue knows it`,
   );
-}
-
-/** Asks the ledger first, which needs no config, and then the queues. */
-async function ask<Found>(
-  context: CliContext,
-  work: (deps: ShowDeps) => Promise<Found | undefined>,
-): Promise<Found | undefined> {
-  return await withLedger(context, async (ledger) => {
-    const found = await work({ ledger, queues: NO_QUEUES });
-    if (found !== undefined) return found;
-    const settings = readSettings(context);
-    const { config } = await loadConfig(settings.configPath);
-    return await withQueues(await findStores(settings), Object.keys(config.sources), (queues) =>
-      work({ ledger, queues }),
-    );
-  });
 }
 
 const NO_QUEUES: ShowDeps["queues"] = {
@@ -226,6 +221,36 @@ const NO_QUEUES: ShowDeps["queues"] = {
   findJob: async () => undefined,
   ping: async () => {},
 };
+
+async function writeBody(
+  { stdout }: CliContext,
+  deps: ShowDeps,
+  lookup: EventLookup,
+  to: string | true,
+): Promise<true | undefined> {
+  if (to === true && stdout.isTTY === true) {
+    throw new MillraceError(
+      "invalid_request",
+      "Cannot write the body to a terminal: name a file (--body event.json), or redirect the output",
+    );
+  }
+  const body = await openBody(deps, lookup);
+  if (body === undefined) return undefined;
+  if (to === true) {
+    for await (const part of body.parts) {
+      // A reader can be slower than Postgres.
+      const isFull = stdout.write(part) === false;
+      if (isFull && stdout instanceof EventEmitter) await once(stdout, "drain");
+    }
+    return true;
+  }
+  await pipeline(body.parts, createWriteStream(to)).catch((error: unknown) => {
+    if (isMillraceError(error)) throw error;
+    const why = `Cannot write the body: ${reasonOf(error)}`;
+    throw new MillraceError("invalid_request", why, { cause: error });
+  });
+  return true;
+}
 
 /** As the API has it, but for the bytes, and with the generations oldest first. */
 function asJson({ event, body, bodyBytes, ...about }: EventRecord): Partial<EventDetail> {

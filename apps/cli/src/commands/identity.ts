@@ -1,12 +1,11 @@
 import { findJobOwner, openLedger } from "@millrace/connect";
 import { hasCode, isSameDatabase, MillraceError } from "@millrace/core";
-import type { LedgerIdentity } from "@millrace/ledger";
+import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
-import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import { type CliContext, readSettings } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { choice } from "../parse-option.ts";
-import { findStores, withOpen, withQueues } from "../stores.ts";
+import { findProject, withOpen, withQueues } from "../stores.ts";
 
 const RESTORED_HELP = `
 After the database was restored from a dump, moved to another server, or upgraded with pg_upgrade:
@@ -78,11 +77,8 @@ async function runAdopt(context: CliContext, { pending, json }: AdoptOptions): P
 
 /** @throws `invalid_request` on the database that the workers ran on */
 async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>): Promise<void> {
-  const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
-  const stores = await findStores(settings);
-  const sources = Object.keys(config.sources);
-  await withOpen(await openLedger(stores.DATABASE_URL), async ({ ledger }) => {
+  const project = await findProject(context);
+  await withOpen(await openLedger(project.stores.DATABASE_URL), async ({ ledger }) => {
     const identity = await ledger.repair.readIdentity();
     if (identity.ranOn === undefined || isSameDatabase(identity.ranOn, identity)) {
       throw new MillraceError(
@@ -90,7 +86,8 @@ async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>):
         `Nothing to do: the ledger ${identity.ledger} is on the database that its workers ran on`,
       );
     }
-    await withQueues(stores, sources, (queues) =>
+    const sources = Object.keys(project.config.sources);
+    await withQueues(project, (queues) =>
       work({ identity, queues, sources, repair: ledger.repair }),
     );
   });
@@ -100,7 +97,7 @@ interface Copy {
   readonly identity: LedgerIdentity;
   readonly queues: Queues;
   readonly sources: readonly string[];
-  readonly repair: Awaited<ReturnType<typeof openLedger>>["ledger"]["repair"];
+  readonly repair: Ledger["repair"];
 }
 
 async function requireNoJobs(

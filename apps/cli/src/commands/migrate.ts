@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { checkSchema, migrate, USER_SCOPE } from "@millrace/ledger";
-import { loadConfig, type LoadedConfig } from "@millrace/service";
+import type { LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
-import { type CliContext, readSettings } from "../context.ts";
-import { findStores, type Pool, type Stores, withPool, withQueues } from "../stores.ts";
+import type { CliContext } from "../context.ts";
+import { findProject, type Pool, type Stores, withPool, withQueues } from "../stores.ts";
 
 const MIGRATE_HELP = `
 Applies pending migrations: Millrace's own, then the folder that the config names as "migrations",
@@ -31,15 +31,13 @@ interface MigrateOptions {
 }
 
 async function runMigrate(context: CliContext, { check, json }: MigrateOptions): Promise<void> {
-  const settings = readSettings(context);
-  const loaded = await loadConfig(settings.configPath);
-  const stores = await findStores(settings);
+  const project = await findProject(context);
   const print: Say = (part, applied) => {
     const line = json === true ? JSON.stringify({ part, applied }) : migratedText(part, applied);
     context.stdout.write(`${line}\n`);
   };
-  if (check !== true) return await migrateAll(loaded, stores, print);
-  await eachPart(loaded, stores, async (pool, { name, options }) => {
+  if (check !== true) return await migrateAll(project, print);
+  await eachPart(project, async (pool, { name, options }) => {
     await checkSchema(pool, options);
     print(name, []);
   });
@@ -55,23 +53,25 @@ export interface MigrationPart {
   readonly options: { readonly scope?: string; readonly folder?: string };
 }
 
-export async function migrateAll(loaded: LoadedConfig, stores: Stores, say: Say): Promise<void> {
-  await eachPart(loaded, stores, async (pool, { name, options }) => {
+type Migrated = LoadedConfig & { readonly stores: Stores };
+
+export async function migrateAll(project: Migrated, say: Say): Promise<void> {
+  await eachPart(project, async (pool, { name, options }) => {
     say(name, await migrate({ pool, ...options }));
   });
-  if (stores.REDIS_URL !== undefined) return;
-  await withQueues(stores, Object.keys(loaded.config.sources), async () => {});
+  if (project.stores.REDIS_URL !== undefined) return;
+  await withQueues(project, async () => {});
   say("queue", []);
 }
 
 async function eachPart(
-  loaded: LoadedConfig,
-  stores: Stores,
+  project: Migrated,
   visit: (pool: Pool, part: MigrationPart) => Promise<void>,
 ): Promise<void> {
-  const url = stores.DATABASE_SESSION_URL ?? stores.DATABASE_URL;
+  const { DATABASE_URL, DATABASE_SESSION_URL } = project.stores;
+  const url = DATABASE_SESSION_URL ?? DATABASE_URL;
   await withPool({ url, max: 2, applicationName: "millrace-migrate" }, async (pool) => {
-    for (const part of partsOf(loaded)) await visit(pool, part);
+    for (const part of partsOf(project)) await visit(pool, part);
   });
 }
 

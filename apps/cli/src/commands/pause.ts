@@ -1,7 +1,6 @@
 import { type Config, MillraceError } from "@millrace/core";
-import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import { type CliContext, readSettings } from "../context.ts";
+import { type CliContext, loadProject } from "../context.ts";
 import { requireSource } from "../find-source.ts";
 import { reasonText } from "../parse-option.ts";
 import { withOperator } from "../stores.ts";
@@ -50,7 +49,7 @@ async function runPause(
   names: readonly string[],
   options: PauseOptions,
 ): Promise<void> {
-  const { config } = await loadConfig(readSettings(context).configPath);
+  const { config } = await loadProject(context);
   const sources = chooseSources(config, names, options);
   await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {

@@ -6,11 +6,10 @@ import {
   type RetentionPolicy,
   type RetentionResult,
 } from "@millrace/operations";
-import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import { readSettings, type CliContext } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
-import { findStores, withOpen } from "../stores.ts";
+import { findProject, withOpen } from "../stores.ts";
 
 const RETENTION_HELP = `
 Workers do this automatically, every hour. The config's \`retention\` settings say how long data is
@@ -37,9 +36,8 @@ type Ledger = ReturnType<typeof createRetentionLedger>;
 
 /** @throws `database_unavailable`, `migration_needed`, `session_needed` */
 async function runRetentionCommand(context: CliContext, json: true | undefined): Promise<number> {
-  const settings = readSettings(context);
-  const loaded = await loadConfig(settings.configPath);
-  const { DATABASE_URL, DATABASE_SESSION_URL } = await findStores(settings);
+  const { config, stores } = await findProject(context);
+  const { DATABASE_URL, DATABASE_SESSION_URL } = stores;
   const opened = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
   return await withOpen(opened, async ({ pool, pooler }) => {
     const ledger = createRetentionLedger({ pool });
@@ -47,7 +45,7 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
       const isApart = DATABASE_SESSION_URL !== undefined;
       throw sessionNeeded("the retention", isApart ? "DATABASE_SESSION_URL" : "DATABASE_URL");
     }
-    const { result, counts } = await run(context, ledger, loaded.config.retention);
+    const { result, counts } = await run(context, ledger, config.retention);
     const text = json === true ? resultJson(result, counts) : resultText(result, counts);
     context.stdout.write(`${text}\n`);
     return result.kind === "done" ? 0 : 1;

@@ -1,11 +1,10 @@
 import { type EventLookup, MillraceError, type SignRequest, tenantEventId } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { loadConfig } from "@millrace/service";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
-import { type CliContext, readInput, readSettings, type Settings } from "../context.ts";
+import { type CliContext, readInput, type Settings } from "../context.ts";
 import { readRun } from "../data-folder.ts";
-import { findSecrets, findSource } from "../find-source.ts";
+import { findReceiver } from "../find-source.ts";
 import { duration, tenantOption, wholeNumber, WAIT_MS } from "../parse-option.ts";
 import {
   parseOverride,
@@ -15,8 +14,7 @@ import {
   usualType,
   identifiedAs,
 } from "../send/create-event.ts";
-import { postDelivery } from "../send/post-delivery.ts";
-import { sendMany, sendOne } from "../send/send-many.ts";
+import { postDelivery, sendMany, sendOne } from "../send/send-many.ts";
 import { withLedger } from "../stores.ts";
 import { printable } from "../terminal-text.ts";
 
@@ -82,14 +80,12 @@ async function runSend(
   type: string | undefined,
   options: SendOptions,
 ): Promise<number> {
-  const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
   const { tenant } = options;
-  const { provider } = findSource(config, source, "send to", tenant);
-  const from = { env: context.env, dataDir: settings.dataDir };
-  const [secret = ""] = (await findSecrets(config, source, from, tenant))[source] ?? [];
+  const receiver = await findReceiver(context, { ...options, source }, "send to");
+  const { provider } = receiver.source;
+  const [secret = ""] = receiver.secrets[source] ?? [];
   const path = [source, tenant].filter((part) => part !== undefined).join("/");
-  const url = await ingressUrl(`/webhooks/${path}`, options.url, settings);
+  const url = await ingressUrl(`/webhooks/${path}`, options.url, receiver);
   const recipe: EventRecipe = {
     provider,
     secret,

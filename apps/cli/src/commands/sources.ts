@@ -1,7 +1,6 @@
 import { stats } from "@millrace/operations";
-import { loadConfig } from "@millrace/service";
 import type { Command } from "commander";
-import { type CliContext, readSettings } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { withStores } from "../stores.ts";
 import { writeList } from "../terminal-text.ts";
 
@@ -24,16 +23,15 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 async function listSources(context: CliContext, json: true | undefined): Promise<void> {
-  const { config } = await loadConfig(readSettings(context).configPath);
-  const found = await withStores(context, ({ ledger: { reads }, queues }) => {
+  const sources = await withStores(context, async ({ ledger: { reads }, queues }, config) => {
     const findRefusals = () => reads.findRefusals(REFUSED_MINUTES);
-    return stats({ ledger: { reads: { ...reads, findRefusals } }, queues });
-  });
-  const sources = [...found].map(([source, { refused, jobs, ...events }]) => {
-    const provider = config.sources[source]?.provider;
-    const paused = jobs?.paused ?? null;
-    const verified = provider === undefined ? null : provider.authenticatedOnly !== true;
-    return { source, provider: provider?.name ?? null, verified, paused, ...events, refused };
+    const found = await stats({ ledger: { reads: { ...reads, findRefusals } }, queues });
+    return [...found].map(([source, { refused, jobs, ...events }]) => {
+      const provider = config.sources[source]?.provider;
+      const paused = jobs?.paused ?? null;
+      const verified = provider === undefined ? null : provider.authenticatedOnly !== true;
+      return { source, provider: provider?.name ?? null, verified, paused, ...events, refused };
+    });
   });
   writeList(context, sources, {
     json,

@@ -105,7 +105,7 @@ async function runUntil(
   if (stop.signal.aborted) return;
 
   const stores = { DATABASE_URL: database.url, REDIS_URL: redisUrl };
-  await migrateAll(loaded, stores, (...part) => say("info", migratedText(...part)));
+  await migrateAll({ ...loaded, stores }, (...part) => say("info", migratedText(...part)));
   await checkConnections(loaded.config, stores, start.workers);
   if (stop.signal.aborted) return;
 

@@ -1,10 +1,10 @@
 import { gunzipSync } from "node:zlib";
 import { withUrl, MillraceError, type Delivery } from "@millrace/core";
-import { loadConfig, reasonOf } from "@millrace/service";
+import { reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { z } from "zod";
-import { type CliContext, readInput, readSettings } from "../context.ts";
-import { findSecrets, findSource } from "../find-source.ts";
+import { type CliContext, readInput } from "../context.ts";
+import { findReceiver } from "../find-source.ts";
 import { tenantOption } from "../parse-option.ts";
 import { printable } from "../terminal-text.ts";
 import { diagnose } from "../verify/diagnose.ts";
@@ -44,25 +44,22 @@ export function addCommands(program: Command, context: CliContext): void {
 
 async function runVerify(
   context: CliContext,
-  { source, tenant, request, json }: VerifyOptions,
+  { request, json, ...asked }: VerifyOptions,
 ): Promise<number> {
-  const settings = readSettings(context);
-  const { config } = await loadConfig(settings.configPath);
-  const asked = findSource(config, source, "verify for", tenant);
-  const from = { env: context.env, dataDir: settings.dataDir };
+  const { source: name } = asked;
+  const { config, source, secrets } = await findReceiver(context, asked, "verify for");
   const { body, ...head } = readRequest(await readInput(request, context));
-  const isInflated = asked.provider.inflate === "inflated" && body[0] === GZIP;
+  const isInflated = source.provider.inflate === "inflated" && body[0] === GZIP;
   const { valid, code, failure, sentences } = await diagnose({
-    ...{ name: source, source: asked, sources: withUrl(config.sources) },
-    secrets: await findSecrets(config, source, from, tenant),
+    ...{ name, source, secrets, sources: withUrl(config.sources) },
     delivery: { ...head, body: isInflated ? gunzipSync(body) : body, receivedAtMs: Date.now() },
   });
   const verdict = valid ? "valid" : `not valid (${failure?.reason ?? code})`;
   const { reason = null, seconds = null } = failure ?? {};
   const text =
     json === true
-      ? JSON.stringify({ source, valid, code: code ?? null, reason, seconds, sentences })
-      : [`${source}: ${verdict}`, ...sentences.map(printable)].join("\n");
+      ? JSON.stringify({ source: name, valid, code: code ?? null, reason, seconds, sentences })
+      : [`${name}: ${verdict}`, ...sentences.map(printable)].join("\n");
   context.stdout.write(`${text}\n`);
   return valid ? 0 : 1;
 }

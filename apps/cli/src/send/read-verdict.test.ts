@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readVerdict } from "./post-delivery.ts";
+import { readVerdict } from "./send-many.ts";
 
 const answer = (status: number, body: string) =>
   readVerdict({ kind: "answer", status, body, ms: 1 });

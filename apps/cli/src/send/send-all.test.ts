@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Reply } from "./post-delivery.ts";
-import { IN_FLIGHT, sendAll } from "./send-many.ts";
+import { IN_FLIGHT, type Reply, sendAll } from "./send-many.ts";
 
 const accepted: Reply = { kind: "answer", status: 202, body: "", ms: 1 };
 const refused: Reply = { kind: "no_answer", reason: "connect ECONNREFUSED", refused: true };

@@ -1,6 +1,6 @@
 import cluster from "node:cluster";
-import { createLogger, loadConfig, notifyParent } from "@millrace/service";
-import { type CliContext, readSettings } from "../context.ts";
+import { createLogger, notifyParent } from "@millrace/service";
+import { type CliContext, loadProject } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { createSupervisor } from "./supervisor.ts";
 
@@ -9,8 +9,7 @@ const GRACE_MS = 5_000;
 
 /** Runs several ingress processes on one port; this process accepts and distributes. */
 export async function runProcesses(context: CliContext, count: number): Promise<void> {
-  const { configPath, environment } = readSettings(context);
-  const { config } = await loadConfig(configPath);
+  const { config, environment } = await loadProject(context);
   const logger = createLogger({ role: "ingress", level: environment.LOG_LEVEL });
   const { collectMetrics } = await import("@millrace/ingress");
   collectMetrics();
