@@ -1,5 +1,9 @@
-import type { BulkVerb } from "@millrace/api-contract";
-import type { EventStatus } from "@millrace/core";
+import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
+import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
+import type { EventLookup, EventStatus } from "@millrace/core";
+import { readFilter, requireBulk, type BulkCount, type BulkRunOptions } from "@millrace/operations";
+import type { Command } from "commander";
+import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
 import type { CliContext } from "../context.ts";
 import {
   choice,
@@ -13,8 +17,9 @@ import {
   WAIT_MS,
   wholeNumber,
 } from "../parse-option.ts";
-import type { Command } from "commander";
-import { runMany, runOne } from "../runs/run-verbs.ts";
+import { number, skippedText, watchRun } from "../runs/watch-run.ts";
+import { withOperator } from "../stores.ts";
+import { printable } from "../terminal-text.ts";
 
 const BULK_HELP = `
 Uses DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run,
@@ -76,23 +81,31 @@ export function addCommands(program: Command, context: CliContext): void {
       command.addOption(outcomeOption);
       command.option("--conflict <hash>", "for one event: run this other body of `conflicts`");
     }
-    command.addHelpText("after", help).action(() => runVerb(command, context, verb));
+    command.addHelpText("after", help).action(async () => {
+      context.setExitCode(await runVerb(command, context, verb));
+    });
   }
 }
 
-interface VerbOptions extends EventFilterOptions {
+interface VerbOptions {
+  readonly json?: true | undefined;
+  readonly reason?: string | undefined;
+  readonly wait?: boolean | undefined;
+}
+
+interface ManyOptions extends VerbOptions, EventFilterOptions {
   readonly status?: EventStatus;
-  readonly generation?: number;
-  readonly limit?: number;
-  readonly rate?: number;
   readonly all?: true;
   readonly expect?: number;
+  readonly limit?: number;
+  readonly rate?: number;
+  readonly dryRun?: true;
   readonly canary?: number;
   readonly maxFailed?: number;
-  readonly dryRun?: true;
-  readonly json?: true;
-  readonly reason?: string;
-  readonly wait?: boolean;
+}
+
+interface OneOptions extends VerbOptions {
+  readonly generation?: number;
   readonly timeout?: number;
   readonly conflict?: string;
 }
@@ -102,11 +115,19 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
   for (const option of Object.values(EVENT_FILTER)) command.addOption(option);
   command
     .option("--all", "all events, when no filter is given")
-    .option("--expect <n>", "how many events match; needed for --all and above 1,000", eventCount)
+    .option(
+      "--expect <n>",
+      "how many events match; needed for --all and above 1,000",
+      countUpTo(1e9),
+    )
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))
     .option("--rate <n>", "at most this many events per second (default: 50)", positiveNumber)
     .option("--dry-run", "count the events without changing anything")
-    .option("--generation <n>", "for one event: this generation (default: the latest)", generation);
+    .option(
+      "--generation <n>",
+      "for one event: this generation (default: the latest)",
+      countUpTo(999_999_999),
+    );
   // Commander takes a `--no-wait` that stands alone, or first, for a `--wait` that is on.
   if (waits) {
     command
@@ -125,55 +146,151 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
     .option("--json", "print the result as JSON");
 }
 
-const generation = wholeNumber({ min: 0, max: 999_999_999 });
-const eventCount = wholeNumber({ min: 0, max: 1_000_000_000 });
+const countUpTo = (max: number) => wholeNumber({ min: 0, max });
 
-async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<void> {
+async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<number> {
   const [source, eventId] = command.args;
-  const {
-    json,
-    dryRun,
-    rate,
-    limit,
-    all,
-    expect: expected,
-    canary,
-    maxFailed: failedShareMax,
-    generation: named,
-    reason,
-    wait,
-    timeout,
-    conflict: bodyHash,
-    ...filter
-  } = command.opts<VerbOptions>();
+  const options = command.opts<OneOptions & ManyOptions>();
+  const { json, reason, wait, timeout, generation, conflict, ...many } = options;
   if (timeout !== undefined && wait !== true) command.error("error: --timeout needs --wait");
   if (source === undefined) {
-    if (named !== undefined)
+    if (generation !== undefined)
       command.error("error: --generation needs one event: a source and an id");
-    if (bodyHash !== undefined)
+    if (conflict !== undefined)
       command.error("error: --conflict needs one event: a source and an id");
-    if (Object.keys(filter).length === 0 && all !== true) {
-      command.error(
-        `error: nothing to ${verb.replace("_", " ")}: give a source and an id, a filter, or --all`,
-      );
-    }
-    const how = { all, expected, limit, dryRun, canary, failedShareMax, ratePerSecond: rate };
-    const many = { filter, ...how, wait: wait !== false, json: json === true, reason };
-    context.setExitCode(await runMany(context, verb, many));
-    return;
+    return await runMany(command, context, verb, { ...many, json, reason, wait });
   }
   if (eventId === undefined) {
     command.error(
       `error: one event needs its source and its id: millrace ${command.name()} <source> <id> (for many events: --source)`,
     );
   }
-  const forMany = { ...filter, dryRun, rate, limit, all, expected, canary, failedShareMax };
   if (wait === false) command.error("error: --no-wait is for many events: one runs at once");
-  if (Object.values(forMany).some((value) => value !== undefined)) {
+  if (Object.keys(many).length > 0) {
     command.error("error: one event takes no filter: remove its id, or the options");
   }
-  const lookup = { source, eventId, generation: named, bodyHash };
-  const one = { lookup, json: json === true, reason };
-  const waitMs = wait === true ? (timeout ?? WAIT_MS) : undefined;
-  context.setExitCode(await runOne(context, verb, { ...one, waitMs }));
+  return await runOne(context, verb, { source, eventId, generation }, options);
+}
+
+async function runMany(
+  command: Command,
+  context: CliContext,
+  verb: BulkVerb,
+  asked: ManyOptions,
+): Promise<number> {
+  const { json, reason, wait = true, dryRun, ...selected } = asked;
+  const { all, limit, rate, expect: expected, canary, maxFailed, ...found } = selected;
+  if (Object.keys(found).length === 0 && all !== true) {
+    command.error(
+      `error: nothing to ${VERB_WORDS[verb].verb}: give a source and an id, a filter, or --all`,
+    );
+  }
+  const print = (text: string) => context.stdout.write(`${text}\n`);
+  return await withOperator(context, reason, async (operator, ledger) => {
+    const filter = requireBulk(await readFilter(ledger, found));
+    const pace = { ratePerSecond: rate, canary, failedShareMax: maxFailed };
+    const options = { filter, all, limit, expected, ...pace };
+    const counted = await operator.countRun(verb, options);
+    if (dryRun === true) {
+      print(json === true ? countJson(verb, counted) : countText(verb, counted));
+      return 0;
+    }
+    if (counted.count === 0 && all !== true) {
+      print(json === true ? JSON.stringify({ run: null }) : "No event matches.");
+      return 0;
+    }
+    const confirmed = await confirm(context, verb, options, counted);
+    const run = await operator.startRun(verb, { ...options, expected: confirmed });
+    if (json !== true) {
+      const far = run.total === null ? `more than ${number(COUNT_MAX)}` : number(run.total);
+      const events = run.total === 1 ? "1 event" : `${far} events`;
+      const time = timeText(run.total ?? COUNT_MAX, run.rate, run.total === null);
+      print(
+        `run ${run.id}: ${VERB_WORDS[verb].verb} ${events}, ${number(run.rate)} per second, in ${time}`,
+      );
+    }
+    if (wait) return await watchRun(context, ledger, run, json === true);
+    if (json === true) print(JSON.stringify(run));
+    return 0;
+  });
+}
+
+/** On a terminal, you confirm a large run by typing its number of events, which it returns. */
+async function confirm(
+  { ask }: CliContext,
+  verb: BulkVerb,
+  { filter, expected, ratePerSecond: rate = RATE_DEFAULT }: BulkRunOptions,
+  { count, more }: BulkCount,
+): Promise<number | undefined> {
+  const isAll = Object.values(filter).every((value) => value === undefined);
+  if (!isAll && count <= UNCONFIRMED_MAX) return expected;
+  if (expected !== undefined || ask === undefined) return expected;
+  const far = more ? `more than ${number(count)}` : number(count);
+  const time = timeText(count, rate, more);
+  const answer = await ask(
+    `This will ${VERB_WORDS[verb].verb} ${far} events, ${number(rate)} per second, in ${time}. Type ${count} to continue: `,
+  );
+  const typed = answer.replaceAll(/[\s,]/g, "");
+  return /^\d+$/.test(typed) ? Number(typed) : -1;
+}
+
+function countJson(verb: BulkVerb, counted: BulkCount): string {
+  return JSON.stringify({
+    [VERB_WORDS[verb].field]: wouldRun(counted),
+    skipped: counted.skipped,
+    dryRun: true,
+    more_than: counted.more ? counted.count : undefined,
+  });
+}
+
+function countText(verb: BulkVerb, counted: BulkCount): string {
+  const { count, more, skipped } = counted;
+  const lines = [
+    `would be ${VERB_WORDS[verb].done}: ${more ? "more than " : ""}${wouldRun(counted)}`,
+    ...Object.entries(skipped).map(([reason, of]) => skippedText(reason, String(of))),
+  ];
+  if (count === 0) lines.push("No event matches.");
+  return lines.join("\n");
+}
+
+const wouldRun = ({ count, skipped }: BulkCount): number =>
+  count - Object.values(skipped).reduce((sum, of) => sum + of, 0);
+
+async function runOne(
+  context: CliContext,
+  verb: BulkVerb,
+  lookup: EventLookup,
+  { json, reason, wait, timeout: waitMs = WAIT_MS, conflict: bodyHash }: OneOptions,
+): Promise<number> {
+  const print = (text: string) => context.stdout.write(`${text}\n`);
+  return await withOperator(context, reason, async (operator, ledger) => {
+    const acts = {
+      retry: () => operator.retryEvent(lookup),
+      replay: () => operator.replayEvent({ ...lookup, bodyHash }),
+      give_up: () => operator.giveUpEvent(lookup),
+    };
+    const result = await acts[verb]();
+    const skipped = result.kind === "skipped" ? result.reason : undefined;
+    const generation = result.kind === "replayed" ? result.generation : undefined;
+    const { done, field } = VERB_WORDS[verb];
+    const counts =
+      skipped === undefined
+        ? { [field]: 1, skipped: {}, generation }
+        : { [field]: 0, skipped: { [skipped]: 1 } };
+    if (json !== true) {
+      const name = `${done} ${lookup.source} ${printable(lookup.eventId)}`;
+      const as = generation === undefined ? "" : ` as generation ${generation}`;
+      print(skipped ? `not ${name}: ${REASON_WORDS[skipped]} (${skipped})` : `${name}${as}`);
+    }
+    // An event that is given up has failed, and there is nothing to wait for.
+    if (skipped !== undefined || wait !== true || verb === "give_up") {
+      if (json === true) print(JSON.stringify(counts));
+      return skipped === undefined ? 0 : 1;
+    }
+    const run = generation === undefined ? lookup : { ...lookup, generation };
+    const ended = await awaitEnd(ledger, run, waitMs);
+    const event = ended ?? null;
+    print(json === true ? JSON.stringify({ ...counts, event }) : describeEnd(ended, waitMs));
+    return exitCodeOf(ended);
+  });
 }
