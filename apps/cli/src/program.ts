@@ -51,8 +51,7 @@ const COMMANDS: readonly {
   readonly names: readonly string[];
   readonly load: () => Promise<{ readonly addCommands: AddCommands }>;
 }[] = [
-  { names: ["init"], load: () => import("./commands/init.ts") },
-  { names: ["providers"], load: () => import("./commands/providers.ts") },
+  { names: ["init", "providers"], load: () => import("./commands/init.ts") },
   { names: ["start"], load: () => import("./commands/start.ts") },
   { names: ["ingress", "worker", "dashboard"], load: () => import("./commands/roles.ts") },
   { names: ["open"], load: () => import("./commands/open.ts") },

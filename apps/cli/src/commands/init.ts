@@ -6,6 +6,7 @@ import { BINARIES_PACKAGE } from "@millrace/embedded-postgres";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
+import { writeList } from "../terminal-text.ts";
 
 const INIT_HELP = `
 Writes millrace.config.ts, handlers.ts, a first migration, .env.example, and .oxlintrc.json, which
@@ -16,6 +17,13 @@ finds a query that is not awaited; adds secrets and data to .gitignore. Overwrit
 Examples:
   $ millrace init
   $ millrace init my-webhooks --source stripe,github`;
+
+const PROVIDERS_HELP = `
+Of a sender that is authenticated only, a token or some fields are checked: nothing covers the rest.
+
+Examples:
+  $ millrace providers
+  $ millrace providers --json`;
 
 export function addCommands(program: Command, context: CliContext): void {
   program
@@ -30,6 +38,28 @@ export function addCommands(program: Command, context: CliContext): void {
     .addHelpText("after", INIT_HELP)
     .action(async (folder: string, { source }: { source: readonly string[] }) => {
       await runInit(context, resolve(context.cwd, folder), source);
+    });
+  program
+    .command("providers")
+    .description("list the senders that have a provider")
+    .option("--json", "print JSON lines instead of a table")
+    .addHelpText("after", PROVIDERS_HELP)
+    .action(({ json }: { readonly json?: true }) => {
+      const lines = Object.values(STARTERS).map(({ factory, provider }) => ({
+        name: provider.name,
+        function: `${factory}()`,
+        verified: provider.authenticatedOnly !== true,
+        id_is_signed: provider.idIsSigned,
+      }));
+      writeList(context, lines, {
+        json,
+        none: "",
+        heads: ["SENDER", "IN THE CONFIG", "DELIVERIES", "ID"],
+        rowOf: (line) => [
+          ...[line.name, line.function, line.verified ? "verified" : "authenticated only"],
+          line.id_is_signed ? "signed" : "unsigned",
+        ],
+      });
     });
 }
 
