@@ -55,13 +55,10 @@ const secretsSchema = z.record(z.string(), z.string().min(1));
 /** The secrets that `millrace start` made, by source; empty when it never ran here. */
 export async function readDevelopmentSecrets(dataDir: string): Promise<Record<string, string>> {
   const path = join(dataDir, "secrets.json");
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if (hasErrno(error, "ENOENT")) return {};
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    if (hasErrno(error, "ENOENT")) return "{}";
     throw error;
-  }
+  });
   try {
     return secretsSchema.parse(JSON.parse(text));
   } catch {
@@ -96,13 +93,8 @@ export async function secretVariables(
 
 export async function readQueueKey(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, "queue-key");
-  let text: string;
-  try {
-    text = (await readFile(path, "utf8")).trim();
-  } catch {
-    return undefined;
-  }
-  if (isQueueKey(text)) return text;
+  const key = (await readFile(path, "utf8").catch(() => undefined))?.trim();
+  if (key === undefined || isQueueKey(key)) return key;
   throw new MillraceError(
     "invalid_config",
     `Cannot read the key of jobs: ${path} has no key. Remove it to create a new one`,

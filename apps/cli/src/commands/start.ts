@@ -1,24 +1,18 @@
-import { dirname, relative, basename } from "node:path";
+import { relative, basename } from "node:path";
 import { hasTenants, isMillraceError, MillraceError, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
-import {
-  loadConfig,
-  type LoadedConfig,
-  reasonOf,
-  refuseExampleSecrets,
-  resolveSecrets,
-} from "@millrace/service";
+import { reasonOf, refuseExampleSecrets, resolveSecrets } from "@millrace/service";
 import type { Command } from "commander";
 import { watch, type FSWatcher } from "chokidar";
-import { type CliContext, readSettings, type Settings } from "../context.ts";
+import { type CliContext, loadProject, type Project } from "../context.ts";
 import { secretVariables, ensureQueueKey } from "../data-folder.ts";
 import { wholeNumber } from "../parse-option.ts";
 import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
 import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
 import { roleLaunches } from "../start/role-launches.ts";
-import { createSupervisor, type Supervisor } from "../start/supervisor.ts";
+import { createSupervisor } from "../start/supervisor.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { migrateAll, migratedText } from "./migrate.ts";
 
@@ -51,7 +45,6 @@ interface StartFlags {
 
 interface Start extends StartFlags {
   readonly context: CliContext;
-  readonly settings: Settings;
   readonly closers: (() => Promise<void>)[];
   /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
@@ -65,7 +58,6 @@ async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
   const start: Start = {
     ...flags,
     context,
-    settings: readSettings(context),
     closers: [],
     emergencies: [],
     say: (level, msg) => {
@@ -85,31 +77,28 @@ async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
   }
 }
 
-async function runUntil(
-  stop: { signal: AbortSignal; requested: Promise<void> },
-  start: Start,
-): Promise<void> {
-  const { settings, closers, emergencies, say } = start;
-  const loaded = await loadConfig(settings.configPath);
+async function runUntil(stop: ReturnType<typeof onStopRequest>, start: Start): Promise<void> {
+  const { closers, emergencies, say } = start;
+  const project = await loadProject(start.context);
   const { env } = start.context;
-  const secrets = resolveSecrets(loaded.config, env);
-  refuseExampleSecrets({ env, host: hostOf(settings), secrets });
-  const { REDIS_URL: redisUrl, MILLRACE_REDIS_VOLATILE: volatile } = settings.environment;
+  const secrets = resolveSecrets(project.config, env);
+  refuseExampleSecrets({ env, host: hostOf(project), secrets });
+  const { REDIS_URL: redisUrl, MILLRACE_REDIS_VOLATILE: volatile } = project.environment;
   // Checked once here: a role by itself waits for a Redis that is away.
   if (redisUrl !== undefined) await checkRedis(redisUrl, { allowVolatile: volatile === "1" });
-  const lock = await lockDataDir(settings.dataDir);
+  const lock = await lockDataDir(project.dataDir);
   closers.push(() => lock.release());
-  const database = await openDatabase(settings, say);
+  const database = await openDatabase(project, say);
   closers.push(() => database.stop());
   emergencies.push(() => database.stopAtOnce());
   if (stop.signal.aborted) return;
 
   const stores = { DATABASE_URL: database.url, REDIS_URL: redisUrl };
-  await migrateAll({ ...loaded, stores }, (...part) => say("info", migratedText(...part)));
-  await checkConnections(loaded.config, stores, start.workers);
+  await migrateAll({ ...project, stores }, (...part) => say("info", migratedText(...part)));
+  await checkConnections(project.config, stores, start.workers);
   if (stop.signal.aborted) return;
 
-  const { supervisor, greet } = await startRoles(start, loaded, database);
+  const { supervisor, greet } = await startRoles(start, project, database);
   const refused = supervisor.givenUp().then((error) => Promise.reject(error));
   const end = Promise.race([refused, stop.requested]);
   await Promise.race([supervisor.listening(), end]);
@@ -118,37 +107,32 @@ async function runUntil(
   say("info", "Stopping");
 }
 
-const hostOf = ({ environment }: Settings): string => environment.HOST ?? "127.0.0.1";
+const hostOf = ({ environment }: Project): string => environment.HOST ?? "127.0.0.1";
 
-async function startRoles(
-  start: Start,
-  loaded: LoadedConfig,
-  database: Database,
-): Promise<{ supervisor: Supervisor; greet: () => void }> {
-  const { context, settings, closers, emergencies, say } = start;
-  const { environment, dataDir } = settings;
-  const host = hostOf(settings);
-  const shared = {
-    MILLRACE_CONFIG: loaded.path,
-    MILLRACE_DATA_DIR: dataDir,
-    DATABASE_URL: database.url,
-    HOST: host,
-  };
+async function startRoles(start: Start, project: Project, database: Database) {
+  const { context, closers, emergencies, say } = start;
+  const { environment, dataDir, config, path } = project;
+  const host = hostOf(project);
   const redisUrl = environment.REDIS_URL;
-  const queueKey = redisUrl === undefined ? undefined : await ensureQueueKey(settings);
-  const ingress = await secretVariables(loaded.config, { env: context.env, dataDir });
+  const queueKey = redisUrl === undefined ? undefined : await ensureQueueKey(project);
   const launches = roleLaunches(context, {
     environment,
     host,
     workers: start.workers,
-    shared: { ...shared, ...(queueKey === undefined ? {} : { MILLRACE_QUEUE_KEY: queueKey }) },
-    ingress,
-    sources: Object.keys(loaded.config.sources),
+    shared: {
+      MILLRACE_CONFIG: path,
+      MILLRACE_DATA_DIR: dataDir,
+      DATABASE_URL: database.url,
+      HOST: host,
+      ...(queueKey === undefined ? {} : { MILLRACE_QUEUE_KEY: queueKey }),
+    },
+    ingress: await secretVariables(config, { env: context.env, dataDir }),
+    sources: Object.keys(config.sources),
   });
 
-  const startedAt = new Date().toISOString();
-  const run = () =>
-    currentRun(supervisor.processes(), { host, startedAt, ...shared, REDIS_URL: redisUrl });
+  const ofRun = { pid: process.pid, started_at: new Date().toISOString(), config: path };
+  const ofStores = { database_url: database.url, redis_url: redisUrl };
+  const run = () => currentRun(supervisor.processes(), host, { ...ofRun, ...ofStores });
   const keeper = createRunKeeper(dataDir, run);
   let isUp = false;
   const supervisor = createSupervisor({
@@ -161,8 +145,8 @@ async function startRoles(
       say("warn", `${name} restarts ${when}: ${reason}`);
     },
   });
-  const { ingress: ingressConfig, worker } = loaded.config;
-  const deadlineMs = Math.max(ingressConfig.shutdownTimeoutMs, worker.shutdownTimeoutMs) + GRACE_MS;
+  const shutdownMs = [config.ingress, config.worker].map((role) => role.shutdownTimeoutMs);
+  const deadlineMs = Math.max(...shutdownMs) + GRACE_MS;
   closers.push(
     () => supervisor.stop(deadlineMs),
     () => keeper.remove(),
@@ -170,39 +154,35 @@ async function startRoles(
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
   if (start.watch === true) {
-    const onChange = (path: string) => {
-      const isConfig = path === loaded.path;
-      say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${path} changed`);
+    const onChange = (changed: string) => {
+      const isConfig = changed === path;
+      say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${changed} changed`);
       supervisor.restart((name) => isConfig || name.startsWith("worker-"));
     };
     const onError = (error: unknown) => say("warn", `Cannot watch all files: ${reasonOf(error)}`);
-    const watched = watchProject(dirname(loaded.path), dataDir, { onChange, onError });
+    const watched = watchProject(project.directory, dataDir, { onChange, onError });
     closers.push(() => watched.close());
   }
 
   const greet = (): void => {
     isUp = true;
     keeper.update();
-    const receiving = Object.entries(withUrl(loaded.config.sources));
+    const receiving = Object.entries(withUrl(config.sources));
     const [sample = []] = receiving.map(([name, source]) => {
       const tenant = hasTenants(source) ? "--tenant <tenant>" : undefined;
       return [name, source.provider.sampleTypes[0], tenant];
     });
+    const fromHere = relative(context.cwd, dataDir);
     context.stdout.write(
       startSummary(run(), {
         sources: receiving.map(([name, of]) => (hasTenants(of) ? `${name}/<tenant>` : name)),
         sample: sample.filter(Boolean).join(" "),
         isEmbedded: database.isEmbedded,
-        dataDir: shownPath(context.cwd, dataDir),
+        dataDir: fromHere.startsWith("..") ? dataDir : fromHere,
       }),
     );
   };
   return { supervisor, greet };
-}
-
-function shownPath(cwd: string, path: string): string {
-  const fromHere = relative(cwd, path);
-  return fromHere.startsWith("..") ? path : fromHere;
 }
 
 async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
@@ -213,7 +193,7 @@ async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void
   if (failures.length > 0) throw failures[0];
 }
 
-async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
+async function lockDataDir(dataDir: string) {
   try {
     return await lockFolder(dataDir);
   } catch (error) {

@@ -1,30 +1,14 @@
 import { readUrl } from "@millrace/core";
 import { removeRun, type Run, writeRun } from "../data-folder.ts";
-import type { RunningProcess } from "./supervisor.ts";
 
-interface RunFacts {
-  readonly host: string;
-  readonly startedAt: string;
-  readonly MILLRACE_CONFIG: string;
-  readonly DATABASE_URL: string;
-  readonly REDIS_URL: string | undefined;
-}
+type RunFacts = Omit<Run, "ingress_url" | "dashboard_url" | "processes">;
 
-export function currentRun(processes: readonly RunningProcess[], facts: RunFacts): Run {
+export function currentRun(processes: Run["processes"], host: string, facts: RunFacts): Run {
   const url = (name: string) => {
     const port = processes.find((process) => process.name === name)?.port ?? 0;
-    return `http://${reachable(facts.host)}:${port}`;
+    return `http://${reachable(host)}:${port}`;
   };
-  return {
-    pid: process.pid,
-    started_at: facts.startedAt,
-    config: facts.MILLRACE_CONFIG,
-    ingress_url: url("ingress"),
-    dashboard_url: url("dashboard"),
-    database_url: facts.DATABASE_URL,
-    ...(facts.REDIS_URL === undefined ? {} : { redis_url: facts.REDIS_URL }),
-    processes: [...processes],
-  };
+  return { ...facts, ingress_url: url("ingress"), dashboard_url: url("dashboard"), processes };
 }
 
 function reachable(host: string): string {

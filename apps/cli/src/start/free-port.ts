@@ -1,10 +1,9 @@
 import { createServer } from "node:http";
 import { isMillraceError, MillraceError } from "@millrace/core";
+import { hasErrno } from "@millrace/embedded-postgres";
 import { closeServer, listen } from "@millrace/service";
 
 const TRIES = 200;
-/** Taken, or kept for root. */
-const NOT_FREE: ReadonlySet<unknown> = new Set(["EADDRINUSE", "EACCES"]);
 
 /** @throws `port_in_use` when 200 are taken; `invalid_config` for another machine's host */
 export async function freePort(wanted: number, host: string, taken: Set<number>): Promise<number> {
@@ -26,8 +25,9 @@ export async function isFree(port: number, host: string): Promise<boolean> {
   try {
     await listen(server, { port, host });
   } catch (error) {
-    const code = isMillraceError(error) ? error.cause : error;
-    if (code instanceof Error && "code" in code && NOT_FREE.has(code.code)) return false;
+    const cause = isMillraceError(error) ? error.cause : undefined;
+    // Taken, or kept for root.
+    if (hasErrno(cause, "EADDRINUSE") || hasErrno(cause, "EACCES")) return false;
     throw error;
   }
   await closeServer(server, { timeoutMs: 0 });

@@ -54,21 +54,17 @@ export async function openDatabase(
 /** For commands that run at the same time: send needs none, the others up to four. */
 const COMMANDS = 8;
 
-function connectionsOfStart(config: Config, workers: number, onRedis: boolean): number {
-  const queue = (role: QueueRole) => (onRedis ? 0 : connectionsWanted(role));
-  const ingress = ingressConnections + queue("ingress");
-  const worker = workerConnections(config.worker.concurrency) + queue("worker");
-  const dashboard = dashboardConnections + queue("dashboard");
-  return ingress + workers * worker + dashboard + COMMANDS;
-}
-
 /** @throws `too_many_connections`: processes without one would wait for each other under load. */
 export async function checkConnections(
   config: Config,
   { DATABASE_URL, REDIS_URL }: Stores,
   workers: number,
 ): Promise<void> {
-  const wanted = connectionsOfStart(config, workers, REDIS_URL !== undefined);
+  const queue = (role: QueueRole) => (REDIS_URL === undefined ? connectionsWanted(role) : 0);
+  const ingress = ingressConnections + queue("ingress");
+  const worker = workerConnections(config.worker.concurrency) + queue("worker");
+  const dashboard = dashboardConnections + queue("dashboard");
+  const wanted = ingress + workers * worker + dashboard + COMMANDS;
   const options = { url: DATABASE_URL, max: 1, applicationName: "millrace-start" };
   const available = await withPool(options, connectionsGiven);
   if (wanted <= available) return;

@@ -16,25 +16,21 @@ interface RolesOptions {
   readonly sources: readonly string[];
 }
 
-interface Role {
-  readonly name: string;
-  readonly role: "ingress" | "worker" | "dashboard";
-  readonly variable: "INGRESS_PORT" | "WORKER_PORT" | "DASHBOARD_PORT";
-  readonly env: Variables;
-}
+const PORTS = {
+  ingress: "INGRESS_PORT",
+  worker: "WORKER_PORT",
+  dashboard: "DASHBOARD_PORT",
+} as const;
+type Role = keyof typeof PORTS;
 
 export function roleLaunches(context: CliContext, options: RolesOptions) {
   const { environment, workers } = options;
   const taken = new Set<number>();
-  const roles: readonly Role[] = [
-    { name: "ingress", role: "ingress", variable: "INGRESS_PORT", env: options.ingress },
-    ...Array.from({ length: workers }, (_, index): Role => {
-      return { name: `worker-${index + 1}`, role: "worker", variable: "WORKER_PORT", env: {} };
-    }),
-    { name: "dashboard", role: "dashboard", variable: "DASHBOARD_PORT", env: {} },
-  ];
-
-  return roles.map(({ name, role, variable, env }) => {
+  const ofWorkers = Array.from({ length: workers }, (_, index) => `worker-${index + 1}`);
+  return ["ingress", ...ofWorkers, "dashboard"].map((name) => {
+    const role: Role = name === "ingress" || name === "dashboard" ? name : "worker";
+    const variable = PORTS[role];
+    const secrets = role === "ingress" ? options.ingress : {};
     let port: number | undefined;
     const launch: Launch = async () => {
       // A restart keeps its port, unless somebody else has taken it since.
@@ -43,7 +39,7 @@ export function roleLaunches(context: CliContext, options: RolesOptions) {
       const inherited = { ...context.env, ...ofOtherRoles(context.env, role, options.sources) };
       const child = fork(context.bin, [role], {
         cwd: context.cwd,
-        env: { ...inherited, ...options.shared, ...env, [variable]: String(port) },
+        env: { ...inherited, ...options.shared, ...secrets, [variable]: String(port) },
         execArgv: [],
         stdio: ["ignore", "pipe", "pipe", "ipc"],
         // A group of its own, so that Ctrl-C in the terminal reaches this process alone.
@@ -58,9 +54,9 @@ export function roleLaunches(context: CliContext, options: RolesOptions) {
 }
 
 /** The secrets of other roles, empty, so that the `.env` that every process reads sets none. */
-function ofOtherRoles(env: Variables, role: Role["role"], sources: readonly string[]): Variables {
+function ofOtherRoles(env: Variables, role: Role, sources: readonly string[]): Variables {
   const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));
-  const ownerOf = (name: string): Role["role"] | undefined => {
+  const ownerOf = (name: string): Role | undefined => {
     if (ofIngress.has(name)) return "ingress";
     if (name === "RETENTION_DATABASE_URL") return "worker";
     return name.startsWith("DASHBOARD_") ? "dashboard" : undefined;

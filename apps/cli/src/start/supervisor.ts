@@ -1,6 +1,8 @@
 import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import {
   ERROR_CODES,
+  errorText,
   isMillraceError,
   MillraceError,
   SERVER_AWAY,
@@ -8,12 +10,9 @@ import {
   type ErrorCode,
 } from "@millrace/core";
 import { z } from "zod";
+import type { Run } from "../data-folder.ts";
 
-export interface RunningProcess {
-  readonly name: string;
-  readonly pid: number;
-  readonly port: number;
-}
+export type RunningProcess = Run["processes"][number];
 
 interface SupervisorHooks {
   /** True when a process that cannot start waits for `restart`, and is not given up. */
@@ -23,45 +22,35 @@ interface SupervisorHooks {
   onRestart(name: string, reason: string, waitMs: number | undefined): void;
 }
 
-interface Times {
-  readonly backoffFirstMs: number;
-  readonly backoffMaxMs: number;
-  /** Milliseconds a process must have lived to be started again as if for the first time. */
-  readonly steadyMs: number;
-}
-
 export type Launch = () => Promise<ChildProcess>;
 
 export type Supervisor = ReturnType<typeof createSupervisor>;
 
-const TIMES: Times = { backoffFirstMs: 250, backoffMaxMs: 10_000, steadyMs: 10_000 };
+const TIMES = {
+  backoffFirstMs: 250,
+  backoffMaxMs: 10_000,
+  /** The life after which a process is started again as if for the first time. */
+  steadyMs: 10_000,
+};
 
-export function createSupervisor(hooks: SupervisorHooks, times: Times = TIMES) {
+export function createSupervisor(hooks: SupervisorHooks, times = TIMES) {
   const children = new Map<string, ReturnType<typeof superviseChild>>();
-  const running = new Map<string, RunningProcess>();
+  const all = () => [...children.values()];
   return {
     add(name: string, launch: Launch): void {
-      const onListening = (process: RunningProcess) => {
-        running.set(name, process);
-        hooks.onListening(process);
-      };
-      children.set(name, superviseChild(name, launch, { ...hooks, onListening }, times));
+      children.set(name, superviseChild(name, launch, hooks, times));
     },
     async listening(): Promise<void> {
-      await Promise.all([...children.values()].map((child) => child.listening));
+      await Promise.all(all().map((child) => child.listening));
     },
-    givenUp(): Promise<Error> {
-      return Promise.race([...children.values()].map((child) => child.givenUp));
-    },
-    processes(): RunningProcess[] {
-      return [...children.keys()].flatMap((name) => running.get(name) ?? []);
-    },
+    givenUp: (): Promise<Error> => Promise.race(all().map((child) => child.givenUp)),
+    processes: (): RunningProcess[] => all().flatMap((child) => child.running() ?? []),
     /** SIGTERM to all, SIGKILL after `deadlineMs`; resolves when all are gone. */
     async stop(deadlineMs: number): Promise<void> {
-      await Promise.all([...children.values()].map((child) => child.stop(deadlineMs)));
+      await Promise.all(all().map((child) => child.stop(deadlineMs)));
     },
     kill(): void {
-      for (const child of children.values()) child.kill();
+      for (const child of all()) child.kill();
     },
     restart(isMeant: (name: string) => boolean): void {
       for (const [name, child] of children) if (isMeant(name)) child.restart();
@@ -75,23 +64,43 @@ const WAIT_MAX_MS = 2 ** 31 - 1;
 
 // Starts a process that died again, after a wait that grows. One that never ran well is given up
 // when it reports an error, or dies three times in a row without one.
-function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: Times) {
+function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, times: typeof TIMES) {
   const stopping = new AbortController();
   let restarting = new AbortController();
   const listening = deferred<void>();
   const givenUp = deferred<MillraceError>();
   let child: ChildProcess | undefined;
+  let running: RunningProcess | undefined;
 
-  const life: LifeHooks = {
-    onLaunched: (launched) => {
+  async function runOnce() {
+    const startedAtMs = Date.now();
+    let error: MillraceError | undefined;
+    let hadListened = false;
+    let reason: string;
+    try {
+      const launched = await launch();
       child = launched;
       if (stopping.signal.aborted || restarting.signal.aborted) child.kill("SIGTERM");
-    },
-    onListening: (port, pid) => {
-      listening.resolve();
-      hooks.onListening({ name, pid, port });
-    },
-  };
+      child.on("message", (message) => {
+        const { data } = messageSchema.safeParse(message);
+        if (data?.kind === "failed") error = new MillraceError(data.code, data.message);
+        if (data?.kind !== "listening") return;
+        hadListened = true;
+        running = { name, pid: launched.pid ?? -1, port: data.port };
+        listening.resolve();
+        hooks.onListening(running);
+      });
+      // `close` comes after the last line of its output, `exit` may come before.
+      await once(child, "close");
+      const { exitCode, signalCode } = child;
+      reason =
+        signalCode === null ? `it ended with code ${exitCode}` : `it was ended by ${signalCode}`;
+    } catch (cause) {
+      reason = errorText(cause);
+      error = isMillraceError(cause) ? cause : undefined;
+    }
+    return { reason, error, hadListened, livedMs: Date.now() - startedAtMs };
+  }
 
   async function live(): Promise<void> {
     let refusals = 0;
@@ -103,26 +112,24 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
         refusals = 0;
         waitMs = times.backoffFirstMs;
       }
-      const death = await runChild(launch, life);
+      const { reason, error, hadListened, livedMs } = await runOnce();
       if (stopping.signal.aborted) return;
       if (restarting.signal.aborted) continue;
-      if (death.hadListened && death.livedMs >= times.steadyMs) {
+      if (hadListened && livedMs >= times.steadyMs) {
         ranWell = true;
         waitMs = times.backoffFirstMs;
       }
-      const { error } = death;
-      const isPassing = error === undefined ? death.hadListened : PASSING.has(error.code);
+      const isPassing = error === undefined ? hadListened : PASSING.has(error.code);
       refusals = isPassing ? 0 : refusals + 1;
       // Another start would only repeat an error that the process reported.
       const isFinal = error !== undefined && error.code !== "internal" && !isPassing;
       const isRefused = !ranWell && (isFinal || refusals >= EARLY_DEATHS_MAX);
       if (isRefused && hooks.isWatching !== true) {
-        const text = `Cannot start ${name}: ${death.reason}, ${EARLY_DEATHS_MAX} times over`;
+        const text = `Cannot start ${name}: ${reason}, ${EARLY_DEATHS_MAX} times over`;
         givenUp.resolve(error ?? new MillraceError("internal", text));
         return;
       }
-      const reason = error?.message ?? death.reason;
-      hooks.onRestart(name, reason, isRefused ? undefined : waitMs);
+      hooks.onRestart(name, error?.message ?? reason, isRefused ? undefined : waitMs);
       const called = AbortSignal.any([stopping.signal, restarting.signal]);
       await wait(isRefused ? WAIT_MAX_MS : waitMs, called);
       waitMs = Math.min(waitMs * 2, times.backoffMaxMs);
@@ -131,6 +138,7 @@ function superviseChild(name: string, launch: Launch, hooks: SupervisorHooks, ti
   const gone = live();
 
   return {
+    running: () => running,
     listening: listening.promise,
     givenUp: givenUp.promise,
     async stop(deadlineMs: number): Promise<void> {
@@ -158,54 +166,6 @@ function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
 }
 
 const PASSING: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "port_in_use", "shutting_down"]);
-
-interface Death {
-  readonly reason: string;
-  readonly error: MillraceError | undefined;
-  readonly hadListened: boolean;
-  readonly livedMs: number;
-}
-
-interface LifeHooks {
-  onLaunched(child: ChildProcess): void;
-  onListening(port: number, pid: number): void;
-}
-
-async function runChild(launch: Launch, hooks: LifeHooks): Promise<Death> {
-  const startedAtMs = Date.now();
-  let error: MillraceError | undefined;
-  let hadListened = false;
-  let reason: string;
-  try {
-    const child = await launch();
-    hooks.onLaunched(child);
-    child.on("message", (message) => {
-      const { success, data } = messageSchema.safeParse(message);
-      if (!success) return;
-      if (data.kind === "failed") {
-        error = new MillraceError(data.code, data.message);
-        return;
-      }
-      hadListened = true;
-      hooks.onListening(data.port, child.pid ?? -1);
-    });
-    reason = await ended(child);
-  } catch (cause) {
-    reason = String(cause);
-    error = isMillraceError(cause) ? cause : undefined;
-  }
-  return { reason, error, hadListened, livedMs: Date.now() - startedAtMs };
-}
-
-function ended(child: ChildProcess): Promise<string> {
-  return new Promise((resolve) => {
-    child.once("error", (error) => resolve(error.message));
-    // `close` comes after the last line of its output, `exit` may come before.
-    child.once("close", (code, signal) => {
-      resolve(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`);
-    });
-  });
-}
 
 const CODE = z.enum(Object.keys(ERROR_CODES) as ErrorCode[]).catch("internal");
 
