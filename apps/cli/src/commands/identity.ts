@@ -40,9 +40,9 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 async function runRestored(context: CliContext, json: true | undefined): Promise<void> {
-  await onCopy(context, async ({ identity, repair, queues, sources }) => {
+  await onCopy(context, async ({ identity, repair, queues }) => {
     if (queues.backend === "redis") {
-      await findJobOwner(queues, sources, identity).catch((error: unknown) => {
+      await findJobOwner(queues, [...queues.queues.keys()], identity).catch((error: unknown) => {
         if (!hasCode(error, "queue_unclaimed")) throw error;
       });
     }
@@ -59,9 +59,9 @@ interface AdoptOptions {
 }
 
 async function runAdopt(context: CliContext, { pending, json }: AdoptOptions): Promise<void> {
-  await onCopy(context, async ({ identity, repair, queues, sources }) => {
+  await onCopy(context, async ({ identity, repair, queues }) => {
     const holdPending = pending === "hold";
-    if (queues.backend === "redis") await requireNoJobs(queues, sources, identity);
+    if (queues.backend === "redis") await requireNoJobs(queues, identity);
     const { ledger, held } = await repair.adoptLedger(identity, { holdPending });
     // The queue on Postgres was copied with its jobs.
     if (holdPending && queues.backend === "postgres") {
@@ -86,27 +86,20 @@ async function onCopy(context: CliContext, work: (copy: Copy) => Promise<void>):
         `Nothing to do: the ledger ${identity.ledger} is on the database that its workers ran on`,
       );
     }
-    const sources = Object.keys(project.config.sources);
-    await withQueues(project, (queues) =>
-      work({ identity, queues, sources, repair: ledger.repair }),
-    );
+    const { repair } = ledger;
+    await withQueues(project, (queues) => work({ identity, queues, repair }));
   });
 }
 
 interface Copy {
   readonly identity: LedgerIdentity;
   readonly queues: Queues;
-  readonly sources: readonly string[];
   readonly repair: Ledger["repair"];
 }
 
-async function requireNoJobs(
-  queues: Queues,
-  sources: readonly string[],
-  { ledger }: LedgerIdentity,
-): Promise<void> {
+async function requireNoJobs(queues: Queues, { ledger }: LedgerIdentity): Promise<void> {
   const counts = await queues.counts();
-  for (const source of sources) {
+  for (const source of queues.queues.keys()) {
     const mark = await queues.readMark(source);
     const { waiting = 0, active = 0, delayed = 0 } = counts.get(source) ?? {};
     const jobs = waiting + active + delayed;

@@ -12,6 +12,8 @@ import {
 import {
   connectionHint,
   isMillraceError,
+  matchesType,
+  nearest,
   type Config,
   type DatabaseVariable,
   type Handler,
@@ -19,6 +21,8 @@ import {
 import {
   checkSchema,
   findPooler,
+  LATEST_EVENTS,
+  latestTypes,
   misplacedTables,
   missingRights,
   readServerFacts,
@@ -27,7 +31,6 @@ import {
 import { reasonOf } from "@millrace/service";
 import type { MigrationPart } from "../commands/migrate.ts";
 import { withPool, type Pool, type Stores } from "../stores.ts";
-import { checkTypes } from "./check-project.ts";
 import { bad, judged, note, ok, type Check, type Seen } from "./report.ts";
 
 export type StoresChecked = Stores & {
@@ -123,39 +126,32 @@ async function checkStandby({ pool }: StoresChecked): Promise<Seen | undefined> 
 // No pooler shares the connections of the retention and of queues on Postgres, which need sessions.
 // Reported only where one of them has its own URL, or Postgres is behind a pooler.
 async function checkSession(on: StoresChecked): Promise<Seen | undefined> {
-  const primary: Named = ["DATABASE_URL", undefined];
-  const session: Named = ["DATABASE_SESSION_URL", on.DATABASE_SESSION_URL];
-  const retention: Named = ["RETENTION_DATABASE_URL", on.RETENTION_DATABASE_URL];
-  const [forQueue = primary] = [session].filter(isSet);
-  const [forRetention = primary] = [retention, session].filter(isSet);
-  const users = [
-    { who: "the retention", named: forRetention, suffers: (is: Pooler) => is === "transaction" },
-    ...(on.REDIS_URL === undefined
-      ? [{ who: "the queue", named: forQueue, suffers: (is: Pooler) => is !== "none" }]
-      : []),
+  const ofQueue = on.DATABASE_SESSION_URL === undefined ? "DATABASE_URL" : "DATABASE_SESSION_URL";
+  const ofRetention = on.RETENTION_DATABASE_URL === undefined ? ofQueue : "RETENTION_DATABASE_URL";
+  const users: [who: string, variable: DatabaseVariable, fits: (is: Pooler) => boolean][] = [
+    ["the retention", ofRetention, (is) => is !== "transaction"],
   ];
-  const seen = new Map<string, Pooler>();
-  for (const { who, named, suffers } of users) {
-    const [variable, url] = named;
+  if (on.REDIS_URL === undefined) users.push(["the queue", ofQueue, (is) => is === "none"]);
+  const seen = new Map<DatabaseVariable, Pooler>();
+  for (const [who, variable, fits] of users) {
     try {
-      seen.set(variable, seen.get(variable) ?? (await poolerOf(on.pool, url)));
+      const pooler = seen.get(variable) ?? (await poolerOf(on, variable));
+      seen.set(variable, pooler);
+      if (fits(pooler)) continue;
+      const { detail, fix } = sessionFinding(who, variable);
+      return bad(detail, fix);
     } catch (error) {
       const fix = connectionHint(error, variable);
       return { state: "unknown", detail: reasonOf(error), fix };
     }
-    if (!suffers(seen.get(variable) ?? "none")) continue;
-    const { detail, fix } = sessionFinding(who, variable);
-    return bad(detail, fix);
   }
   const others = [...seen.keys()].filter((variable) => variable !== "DATABASE_URL");
   return others.length === 0 ? undefined : ok(`by ${others.join(" and ")}`);
 }
 
-type Named = readonly [variable: DatabaseVariable, url: string | undefined];
-const isSet = ([, url]: Named): boolean => url !== undefined;
-
-async function poolerOf(primary: Pool, url: string | undefined): Promise<Pooler> {
-  if (url === undefined) return await findPooler(primary);
+async function poolerOf(on: StoresChecked, variable: DatabaseVariable): Promise<Pooler> {
+  const url = on[variable];
+  if (variable === "DATABASE_URL" || url === undefined) return await findPooler(on.pool);
   return await withPool({ url, max: 2, applicationName: "millrace-doctor" }, findPooler);
 }
 
@@ -212,4 +208,48 @@ async function checkRetention(on: StoresChecked): Promise<Seen | undefined> {
   if (on.RETENTION_DATABASE_URL !== undefined) return undefined;
   const finding = await retentionFinding(on.pool);
   return finding && note(finding.detail, finding.fix);
+}
+
+async function checkTypes(on: StoresChecked): Promise<Seen | undefined> {
+  const { pool, config, handlers } = on;
+  const strange = strangeTypes(handlers, config.sources, await latestTypes(pool));
+  if (strange.length === 0) return undefined;
+  const names = strange.map(({ sources, type, nearest: meant }) => {
+    return `${sources.join("|")} ${type}${meant === undefined ? "" : ` (${meant}?)`}`;
+  });
+  return note(
+    `handlers name types that are on no list and in none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
+  );
+}
+
+/**
+ * Types of `on` that no source of the handler lists (by provider or options) or has sent. If a
+ * source lists nothing, only those that differ in up to two characters from one that came.
+ * @internal
+ */
+export function strangeTypes(
+  handlers: readonly Handler[],
+  sources: Config["sources"],
+  sent: ReadonlyMap<string, readonly string[]>,
+) {
+  const listed = new Map(
+    Object.entries(sources).map(([name, { provider, options }]) => [
+      name,
+      [...(provider.types ?? []), ...(options.types ?? [])],
+    ]),
+  );
+  return handlers.flatMap(({ sources: named, types }) => {
+    const names = named.includes("*") ? [...listed.keys()] : named;
+    const lists = names.map((name) => listed.get(name) ?? []);
+    const isOpen = lists.some((list) => list.length === 0);
+    const all = [...lists, ...names.map((name) => sent.get(name) ?? [])].flat();
+    return types
+      .filter((pattern) => !all.some((type) => matchesType(type, pattern)))
+      .map((type) => ({
+        sources: named,
+        type,
+        nearest: nearest(type, all, isOpen ? 2 : undefined),
+      }))
+      .filter((strange) => !isOpen || strange.nearest !== undefined);
+  });
 }

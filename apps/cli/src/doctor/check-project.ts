@@ -3,14 +3,11 @@ import {
   errorText,
   hasTenants,
   isMillraceError,
-  matchesType,
   secretVariable,
   withUrl,
   type Config,
   type Handler,
-  nearest,
 } from "@millrace/core";
-import { LATEST_EVENTS, latestTypes } from "@millrace/ledger";
 import {
   loadConfig,
   loadHandlers,
@@ -151,55 +148,4 @@ async function checkPorts({ run, settings }: Project): Promise<Seen | undefined>
   return note(
     `${taken.join(", ")} taken: \`millrace start\` takes the next free one, a role alone fails`,
   );
-}
-
-export async function checkTypes({
-  pool,
-  config,
-  handlers,
-}: {
-  readonly pool: Parameters<typeof latestTypes>[0];
-  readonly config: Config;
-  readonly handlers: readonly Handler[];
-}): Promise<Seen | undefined> {
-  const strange = strangeTypes(handlers, config.sources, await latestTypes(pool));
-  if (strange.length === 0) return undefined;
-  const names = strange.map(({ sources, type, nearest: meant }) => {
-    return `${sources.join("|")} ${type}${meant === undefined ? "" : ` (${meant}?)`}`;
-  });
-  return note(
-    `handlers name types that are on no list and in none of the latest ${LATEST_EVENTS.toLocaleString("en")} events: ${names.join(", ")}`,
-  );
-}
-
-/**
- * Types of `on` that no source of the handler lists (by provider or options) or has sent. If a
- * source lists nothing, only those that differ in up to two characters from one that came.
- * @internal
- */
-export function strangeTypes(
-  handlers: readonly Handler[],
-  sources: Config["sources"],
-  sent: ReadonlyMap<string, readonly string[]>,
-) {
-  const listed = new Map(
-    Object.entries(sources).map(([name, { provider, options }]) => [
-      name,
-      [...(provider.types ?? []), ...(options.types ?? [])],
-    ]),
-  );
-  return handlers.flatMap(({ sources: named, types }) => {
-    const names = named.includes("*") ? [...listed.keys()] : named;
-    const lists = names.map((name) => listed.get(name) ?? []);
-    const isOpen = lists.some((list) => list.length === 0);
-    const all = [...lists, ...names.map((name) => sent.get(name) ?? [])].flat();
-    return types
-      .filter((pattern) => !all.some((type) => matchesType(type, pattern)))
-      .map((type) => ({
-        sources: named,
-        type,
-        nearest: nearest(type, all, isOpen ? 2 : undefined),
-      }))
-      .filter((strange) => !isOpen || strange.nearest !== undefined);
-  });
 }

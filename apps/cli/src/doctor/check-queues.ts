@@ -1,6 +1,7 @@
 import { findJobOwner, queueKeys, type Finding, type StoreUrls } from "@millrace/connect";
 import {
   asError,
+  hasCode,
   isMillraceError,
   isSameDatabase,
   type Config,
@@ -74,7 +75,10 @@ async function checkRedis(on: RedisChecked): Promise<Seen | undefined> {
   if (redisUrl === undefined) return undefined;
   const key = keyFault(on);
   if (key !== undefined) return bad(key.detail, key.fix);
-  const facts = await readRedisFacts(redisUrl).catch(asMisfit);
+  const facts = await readRedisFacts(redisUrl).catch((error: unknown) => {
+    if (hasCode(error, "redis_topology")) return error.message;
+    throw error;
+  });
   if (typeof facts === "string") return bad(facts);
   const { version, maxmemoryPolicy, aof, replicas } = facts;
   const appendfsync = aof ? await readAppendfsync(redisUrl) : undefined;
@@ -102,11 +106,6 @@ export function keyFault(stores: StoreUrls): Fault | undefined {
     if (!isMillraceError(error)) throw error;
     return { detail: error.message, fix: "Set MILLRACE_QUEUE_KEY, the same for every role" };
   }
-}
-
-function asMisfit(error: unknown): string {
-  if (isMillraceError(error) && error.code === "redis_topology") return error.message;
-  throw error;
 }
 
 const NO_FSYNC: Fault = {

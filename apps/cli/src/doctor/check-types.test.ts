@@ -1,7 +1,7 @@
 import { on, parseConfig, type Config, nearest } from "@millrace/core";
 import { github, hookMesh, stripe } from "@millrace/providers";
 import { expect, test } from "vitest";
-import { strangeTypes } from "./check-project.ts";
+import { strangeTypes } from "./check-postgres.ts";
 
 const sources: Config["sources"] = parseConfig({
   sources: {

@@ -21,7 +21,7 @@ export async function watchRun(
   const { stderr, stdout } = context;
   const stop = onStopRequest(context, () => context.exit(1));
   const progress = createProgress(started.total ?? 0, stderr);
-  const say = createNotes(context, started.id);
+  const said = new Set<string>();
   let run = started;
   try {
     let changedAt = performance.now();
@@ -35,7 +35,10 @@ export async function watchRun(
       pollMs = Math.max(POLL_MS, 5 * (performance.now() - askedAt));
       if (progressOf(run) !== progressOf(before)) changedAt = performance.now();
       progress.reach(run.listed);
-      say(run, performance.now() - changedAt);
+      const note = noteOn(run, performance.now() - changedAt);
+      if (note === undefined || said.has(note)) continue;
+      said.add(note);
+      stderr.write(`run ${run.id}: ${note}\n`);
     }
   } finally {
     progress.stop();
@@ -58,17 +61,7 @@ function isOver({ finished_at: finishedAt, results }: BulkRun, unchangedMs: numb
 const progressOf = ({ listed, state, results: { completed, failed } }: BulkRun): string =>
   [listed, state, completed, failed].join();
 
-/** Reports each reason why a run waits once. */
-function createNotes({ stderr }: CliContext, id: number) {
-  const said = new Set<string>();
-  return (run: BulkRun, unchangedMs: number): void => {
-    const note = noteOn(run, unchangedMs);
-    if (note === undefined || said.has(note)) return;
-    said.add(note);
-    stderr.write(`run ${id}: ${note}\n`);
-  };
-}
-
+/** The reason why a run waits. */
 function noteOn(
   { state, error, taken_at: takenAt }: BulkRun,
   unchangedMs: number,
