@@ -1,18 +1,17 @@
 import { once } from "node:events";
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { parseEnv } from "node:util";
 import type { CliContext } from "./context.ts";
 import { runCli } from "./program.ts";
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export async function main(): Promise<void> {
-  loadEnvFile(join(process.cwd(), ".env"));
+  loadEnvFile();
   outliveReaders();
   endWithParent();
   const failed = await runCli(process.argv.slice(2), processContext());
@@ -23,15 +22,13 @@ export async function main(): Promise<void> {
   process.exit(failed.exitCode);
 }
 
-/** Adds the variables of a file to process.env, which handlers read too; set variables win. */
-function loadEnvFile(path: string): void {
-  let text: string;
+/** Adds the variables of `.env` to process.env, which handlers read too; set variables win. */
+function loadEnvFile(): void {
   try {
-    text = readFileSync(path, "utf8");
+    process.loadEnvFile(join(process.cwd(), ".env"));
   } catch {
-    return;
+    // There is none.
   }
-  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
 }
 
 function processContext(): CliContext {

@@ -36,7 +36,15 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     }
     await rm(path, { force: true });
     const holder = others.find((claim) => claim.holds);
-    if (holder !== undefined || attempt === TRIES) throw taken(folder, holder ?? others[0]);
+    if (holder !== undefined || attempt === TRIES) {
+      const { pid } = holder ?? others[0];
+      throw new MillraceError(
+        "already_running",
+        `Cannot work in ${JSON.stringify(folder)}: process ${pid} already does. ` +
+          `Stop it first, or choose another folder with MILLRACE_DATA_DIR`,
+        { cause: { pid } },
+      );
+    }
     await sleep(20 + Math.random() * 80);
   }
 }
@@ -55,13 +63,4 @@ async function livingClaims(locks: string, mine: string): Promise<Claim[]> {
     }
   }
   return claims;
-}
-
-function taken(folder: string, holder: ProcessIdentity): MillraceError {
-  return new MillraceError(
-    "already_running",
-    `Cannot work in ${JSON.stringify(folder)}: process ${holder.pid} already does. ` +
-      `Stop it first, or choose another folder with MILLRACE_DATA_DIR`,
-    { cause: { pid: holder.pid } },
-  );
 }

@@ -90,11 +90,10 @@ async function runErrors(
       else print(listText(errors, total, context.stdout));
       return;
     }
-    const actor = actorOf(context, reason);
-    const error =
-      set === undefined
-        ? await ledger.errors.get(fingerprint)
-        : await setErrorState({ ledger, actor }, fingerprint, { state: set, note });
+    const deps = { ledger, actor: actorOf(context, reason) };
+    const error = await (set === undefined
+      ? ledger.errors.get(fingerprint)
+      : setErrorState(deps, fingerprint, { state: set, note }));
     if (json === true) print(JSON.stringify(error));
     else print(set === undefined ? errorText(error, new Date()) : `${set} ${error.fingerprint}`);
   });
@@ -119,16 +118,13 @@ function listText(errors: readonly ErrorGroup[], total: number, to: CliContext["
 function errorText(error: ErrorGroup, now: Date): string {
   const { fingerprint, sources, sample, title, ...rest } = error;
   const fields = Object.entries(rest).filter(([, value]) => value !== null);
-  const rows = fields.map(([name, value]) => [
-    name,
-    printable(String(value)) +
-      (name.endsWith("_at") ? ` (${age(new Date(String(value)), now)} ago)` : ""),
-  ]);
-  const where = sources.map(({ source, type, attempts }) => [
-    `  ${source}`,
-    printable(type),
-    `${attempts} attempts`,
-  ]);
+  const rows = fields.map(([name, value]) => {
+    const ago = name.endsWith("_at") ? ` (${age(new Date(String(value)), now)} ago)` : "";
+    return [name, printable(String(value)) + ago];
+  });
+  const where = sources.map(({ source, type, attempts }) => {
+    return [`  ${source}`, printable(type), `${attempts} attempts`];
+  });
   const id = printable(sample.event_id);
   return [
     printable(title),

@@ -1,11 +1,6 @@
 import { openLedger, sessionNeeded } from "@millrace/connect";
 import { createRetentionLedger } from "@millrace/ledger";
-import {
-  runRetention,
-  type RetentionNotice,
-  type RetentionPolicy,
-  type RetentionResult,
-} from "@millrace/operations";
+import { runRetention, type RetentionNotice, type RetentionResult } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
@@ -32,7 +27,10 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-type Ledger = ReturnType<typeof createRetentionLedger>;
+type Ending = RetentionResult | { readonly kind: "cancelled" };
+
+type Counts = typeof NOTHING;
+const NOTHING = { moved: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
 
 /** @throws `database_unavailable`, `migration_needed`, `session_needed` */
 async function runRetentionCommand(context: CliContext, json: true | undefined): Promise<number> {
@@ -40,47 +38,32 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
   const { DATABASE_URL, DATABASE_SESSION_URL } = stores;
   const opened = await openLedger(DATABASE_SESSION_URL ?? DATABASE_URL);
   return await withOpen(opened, async ({ pool, pooler }) => {
-    const ledger = createRetentionLedger({ pool });
     if (pooler === "transaction") {
       const isApart = DATABASE_SESSION_URL !== undefined;
       throw sessionNeeded("the retention", isApart ? "DATABASE_SESSION_URL" : "DATABASE_URL");
     }
-    const { result, counts } = await run(context, ledger, config.retention);
+    const counts = { ...NOTHING };
+    const notify = (notice: RetentionNotice) => {
+      if (notice.kind === "dropped") {
+        counts.partitions_dropped += 1;
+        counts.bytes += notice.bytes;
+        context.stderr.write(`dropped the bodies of ${notice.day}\n`);
+      }
+      if (notice.kind === "moved") counts.moved += notice.events;
+      if (notice.kind === "keys_deleted") counts.keys_deleted += notice.events;
+    };
+    const deps = { ledger: createRetentionLedger({ pool }), notify };
+    const stop = onStopRequest(context, () => context.exit(1));
+    const result: Ending = await runRetention(deps, config.retention, stop.signal)
+      .catch((error: unknown) => {
+        if (stop.signal.aborted) return { kind: "cancelled" } as const;
+        throw error;
+      })
+      .finally(stop.dispose);
     const text = json === true ? resultJson(result, counts) : resultText(result, counts);
     context.stdout.write(`${text}\n`);
     return result.kind === "done" ? 0 : 1;
   });
-}
-
-type Ending = RetentionResult | { readonly kind: "cancelled" };
-
-type Counts = typeof NOTHING;
-const NOTHING = { moved: 0, partitions_dropped: 0, bytes: 0, keys_deleted: 0 };
-
-async function run(
-  context: CliContext,
-  ledger: Ledger,
-  policy: RetentionPolicy,
-): Promise<{ result: Ending; counts: Counts }> {
-  const stop = onStopRequest(context, () => context.exit(1));
-  const counts = { ...NOTHING };
-  const notify = (notice: RetentionNotice) => {
-    if (notice.kind === "dropped") {
-      counts.partitions_dropped += 1;
-      counts.bytes += notice.bytes;
-      context.stderr.write(`dropped the bodies of ${notice.day}\n`);
-    }
-    if (notice.kind === "moved") counts.moved += notice.events;
-    if (notice.kind === "keys_deleted") counts.keys_deleted += notice.events;
-  };
-  try {
-    return { result: await runRetention({ ledger, notify }, policy, stop.signal), counts };
-  } catch (error) {
-    if (stop.signal.aborted) return { result: { kind: "cancelled" }, counts };
-    throw error;
-  } finally {
-    stop.dispose();
-  }
 }
 
 function resultText(result: Ending, counts: Counts): string {

@@ -149,21 +149,17 @@ function failureSections(attemptLog: readonly Attempt[]): string[] {
 }
 
 function conflictsTable(conflicts: EventRecord["conflicts"]): string {
-  const rows = conflicts.map(({ body_hash, kept, deliveries, last_seen_at }) => [
-    `  ${printable(body_hash)}`,
-    kept ? "kept" : "hash only",
-    `${deliveries}`,
-    last_seen_at,
-  ]);
+  const rows = conflicts.map(({ body_hash, kept, deliveries, last_seen_at }) => {
+    const hash = `  ${printable(body_hash)}`;
+    return [hash, kept ? "kept" : "hash only", `${deliveries}`, last_seen_at];
+  });
   return `deliveries with another body; millrace replay --conflict <hash> runs it\n${formatTable(rows)}`;
 }
 
 function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {
-  const rows = recent.map(({ at, outcome, ingress }) => [
-    `  ${at}`,
-    outcome,
-    printable(ingress ?? ""),
-  ]);
+  const rows = recent.map(({ at, outcome, ingress }) => {
+    return [`  ${at}`, outcome, printable(ingress ?? "")];
+  });
   const which = total > recent.length ? `${total}, the last ${recent.length}` : `${total}`;
   return `deliveries: ${which}\n${formatTable(rows)}`;
 }

@@ -1,11 +1,4 @@
-import {
-  jsonOf,
-  MillraceError,
-  newEventId,
-  type Provider,
-  type SampleRequest,
-  type SignRequest,
-} from "@millrace/core";
+import { jsonOf, MillraceError, newEventId, type Provider, type SignRequest } from "@millrace/core";
 
 export interface EventRecipe {
   readonly provider: Provider;
@@ -18,10 +11,16 @@ export interface EventRecipe {
 }
 
 export function createEvent(recipe: EventRecipe, index: number): SignRequest {
-  const { type, secret } = recipe;
-  const eventId = idOf(recipe, index);
+  const { provider, type, secret, id, data, overrides } = recipe;
+  const eventId =
+    id === undefined ? newEventId(provider) : `${id}${index === 0 ? "" : `-${index + 1}`}`;
   const nowMs = Date.now();
-  return { eventId, type, secret, nowMs, body: bodyOf(recipe, { eventId, type, nowMs }) };
+  // Given bytes go out as they are, unless a field is to be set in them.
+  if (data !== undefined && overrides.length === 0) {
+    return { eventId, type, secret, nowMs, body: data };
+  }
+  const text = data?.toString() ?? provider.sample({ eventId, type, nowMs });
+  return { eventId, type, secret, nowMs, body: Buffer.from(overrideFields(text, overrides)) };
 }
 
 /** @throws `invalid_event_type` when the provider has no samples. */
@@ -32,18 +31,6 @@ export function usualType(provider: Provider): string {
     "invalid_event_type",
     `Cannot choose a type: ${provider.name} has no sample events. Name one`,
   );
-}
-
-function idOf({ id, provider }: EventRecipe, index: number): string {
-  if (id === undefined) return newEventId(provider);
-  return index === 0 ? id : `${id}-${index + 1}`;
-}
-
-function bodyOf({ provider, data, overrides }: EventRecipe, request: SampleRequest): Buffer {
-  // Given bytes go out as they are, unless a field is to be set in them.
-  if (data !== undefined && overrides.length === 0) return data;
-  const text = data?.toString() ?? provider.sample(request);
-  return Buffer.from(overrideFields(text, overrides));
 }
 
 /** The events that the ingress will read: a body of `--data` can carry others, and several. */
@@ -75,13 +62,15 @@ export interface Override {
 export function parseOverride(text: string): Override | undefined {
   const equals = text.indexOf("=");
   if (equals < 1) return undefined;
-  return { path: text.slice(0, equals).split("."), value: jsonOr(text.slice(equals + 1)) };
+  const typed = text.slice(equals + 1);
+  const value = jsonOf(typed);
+  return { path: text.slice(0, equals).split("."), value: value === undefined ? typed : value };
 }
 
 /** @throws `invalid_body` when the body is not a JSON object. */
 export function overrideFields(body: string, overrides: readonly Override[]): string {
   if (overrides.length === 0) return body;
-  const root = jsonOr(body);
+  const root = jsonOf(body);
   if (!isObject(root)) {
     throw new MillraceError("invalid_body", "Cannot set a field: the body is not a JSON object");
   }
@@ -108,9 +97,4 @@ function define<Value>(at: Fields, key: string, value: Value): Value {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function jsonOr(text: string): unknown {
-  const value = jsonOf(text);
-  return value === undefined ? text : value;
 }

@@ -161,17 +161,12 @@ function* otherUrls({ source, delivery }: Question): Iterable<Guess> {
 /** A query may hold a token. */
 const withoutQuery = (url: string): string => url.split("?")[0] ?? "";
 
+/** The bodies that a proxy or a parser may have turned into this one. */
 function* otherBodies({ delivery }: Question): Iterable<Guess> {
-  for (const [change, body] of earlierBodies(delivery.body)) {
-    yield { body, sentence: `The body was changed on its way: it was signed ${change}.` };
-  }
-}
-
-/** The bodies that a proxy or a parser may have turned into this one, and how they differ. */
-function* earlierBodies(body: Uint8Array): Iterable<readonly [change: string, body: Uint8Array]> {
-  const text = Buffer.from(body).toString("utf8");
+  const text = Buffer.from(delivery.body).toString("utf8");
   for (const [change, earlier] of [...earlierTexts(text), ...earlierJson(text)]) {
-    if (earlier !== text) yield [change, Buffer.from(earlier)];
+    const sentence = `The body was changed on its way: it was signed ${change}.`;
+    if (earlier !== text) yield { body: Buffer.from(earlier), sentence };
   }
 }
 
