@@ -1,3 +1,5 @@
+import { wordsOf, type Words } from "./words-of.ts";
+
 /** A code never changes its meaning; docs/errors.md has that of a code that no answer has. */
 export const ERROR_CODES = {
   // Answers of the ingress to a sender.
@@ -53,75 +55,33 @@ export const ERROR_CODES = {
   shutting_down: { status: 503, meaning: "This process is shutting down. Send again." },
   internal: { status: 500, meaning: "Something unexpected happened. The log has the error." },
 
-  invalid_envelope: {},
-  unknown_envelope_version: {},
-  job_mac_invalid: {},
-  foreign_job: {},
-  body_hash_mismatch: {},
+  ...bareCodes(`
+    invalid_envelope unknown_envelope_version job_mac_invalid foreign_job body_hash_mismatch
+  `),
   body_missing: {
     status: 410,
     meaning: "Neither the job nor the ledger has the event's body.",
   },
-  body_lost: {},
-  identity_expired: {},
-  suspected_replay: {},
-  replay_lost: {},
-  handler_failed: {},
-  handler_timeout: {},
-  permanent_error: {},
-  payload_mismatch: {},
-  retry_later: {},
-  waited_too_long: {},
-  step_refused: {},
-  emit_refused: {},
-  emit_too_deep: {},
+  ...bareCodes(`
+    body_lost identity_expired suspected_replay replay_lost handler_failed handler_timeout
+    permanent_error payload_mismatch retry_later waited_too_long step_refused emit_refused
+    emit_too_deep
+  `),
   interrupted: {
     meaning:
       "The attempt left no result: its worker died, or its shared transaction undid it or did not wait for it.",
   },
-  attempts_exhausted: {},
-  gave_up: {},
-  database_unavailable: {},
-  database_read_only: {},
-  lost_claim: {},
-  tx_closed: {},
-  query_not_awaited: {},
-  tx_control_refused: {},
-  tx_changed: {},
-  illegal_transition: {},
-  given_up: {},
+  ...bareCodes(`
+    attempts_exhausted gave_up database_unavailable database_read_only lost_claim tx_closed
+    query_not_awaited tx_control_refused tx_changed illegal_transition given_up
 
-  invalid_config: {},
-  config_not_found: {},
-  file_exists: {},
-  handlers_not_loaded: {},
-  example_secret: {},
-  missing_secret: {},
-  port_in_use: {},
-  database_unreachable: {},
-  redis_unreachable: {},
-  ingress_unreachable: {},
-  queue_key_missing: {},
-  queue_in_use: {},
-  queue_unclaimed: {},
-  ledger_moved: {},
-  redis_evicts: {},
-  redis_volatile: {},
-  redis_not_writing: {},
-  postgres_too_old: {},
-  unsupported_isolation: {},
-  missing_rights: {},
-  redis_topology: {},
-  redis_disk_slow: {},
-  redis_no_replica: {},
-  migration_needed: {},
-  migration_changed: {},
-  migration_unknown: {},
-  session_needed: {},
-  too_many_connections: {},
-  already_running: {},
-  endless_chain: {},
-  postgres_not_started: {},
+    invalid_config config_not_found file_exists handlers_not_loaded example_secret missing_secret
+    port_in_use database_unreachable redis_unreachable ingress_unreachable queue_key_missing
+    queue_in_use queue_unclaimed ledger_moved redis_evicts redis_volatile redis_not_writing
+    postgres_too_old unsupported_isolation missing_rights redis_topology redis_disk_slow
+    redis_no_replica migration_needed migration_changed migration_unknown session_needed
+    too_many_connections already_running endless_chain postgres_not_started
+  `),
   unauthorized: { status: 401, meaning: "A user and password, or a token, is required." },
   forbidden: { status: 403, meaning: "This is not allowed." },
   too_many_failures: {
@@ -163,6 +123,12 @@ export const ERROR_CODES = {
   run_ended: { status: 409, meaning: "The bulk run has ended, so it cannot be changed." },
   superseded: { status: 409, meaning: "The event has a later generation." },
 } as const satisfies Record<string, { status?: number; meaning?: string }>;
+
+/** Codes with no status and no meaning for an answer: events, logs, and exits have them. */
+function bareCodes<const Text extends string>(codes: Text) {
+  const entries = wordsOf(codes).map((code) => [code, {}] as const);
+  return Object.fromEntries(entries) as Record<Words<Text>, Record<never, never>>;
+}
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 

@@ -39,3 +39,4 @@ export { nearest, unknownKey } from "./nearest.ts";
 export * from "./payload.ts";
 export * from "./position.ts";
 export * from "./find-values.ts";
+export { wordsOf } from "./words-of.ts";

@@ -4,8 +4,7 @@ import type Stripe from "stripe";
 import { expect, expectTypeOf, test } from "vitest";
 import { hookMesh, stripe } from "./index.ts";
 import { EVERY_SOURCE } from "./testing/every-source.ts";
-import type { PADDLE_TYPES } from "./types/paddle-types.ts";
-import type { STRIPE_TYPES } from "./types/stripe-types.ts";
+import type { PADDLE_TYPES, STRIPE_TYPES } from "./senders/event-types.ts";
 
 test("the types of Stripe and Paddle are those of their SDKs", () => {
   expectTypeOf<(typeof STRIPE_TYPES)[number]>().toEqualTypeOf<

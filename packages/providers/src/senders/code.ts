@@ -7,7 +7,7 @@ import gitlabSamples from "../samples/gitlab.json" with { type: "json" };
 import linearSamples from "../samples/linear.json" with { type: "json" };
 import { jwt } from "../signature/jwt.ts";
 import { signature, standardSignature } from "../signature/signature.ts";
-import { GITHUB_TYPES } from "../types/github-types.ts";
+import { GITHUB_TYPES } from "./event-types.ts";
 
 const DELIVERY = locate("header:x-github-delivery");
 const OF_APP = locate("{header:x-github-delivery}.{header:x-github-hook-installation-target-id}");

@@ -9,8 +9,7 @@ import { keysIn } from "../signature/prepare-secrets.ts";
 import { hmacAlgorithm } from "../signature/signature-algorithm.ts";
 import { signature, timedSignature } from "../signature/signature.ts";
 import { signedUrl } from "../signature/signed-url.ts";
-import { PADDLE_TYPES } from "../types/paddle-types.ts";
-import { STRIPE_TYPES } from "../types/stripe-types.ts";
+import { PADDLE_TYPES, STRIPE_TYPES } from "./event-types.ts";
 
 const ITEM = "NotificationRequestItem";
 const ADYEN_FIELDS = [

@@ -11,7 +11,7 @@ import {
 } from "../identity/locations.ts";
 import samples from "../samples/shopify.json" with { type: "json" };
 import { signature } from "../signature/signature.ts";
-import { SHOPIFY_TYPES } from "../types/shopify-types.ts";
+import { SHOPIFY_TYPES } from "./event-types.ts";
 
 const OLDER = signature({ header: "x-shopify-hmac-sha256", encoding: "base64" });
 const NEWER = signature({ header: "shopify-hmac-sha256", encoding: "base64" });

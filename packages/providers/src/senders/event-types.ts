@@ -1,4 +1,78 @@
-import { wordsOf } from "./words-of.ts";
+import { wordsOf } from "@millrace/core";
+
+/**
+ * Events of GitHub, as `X-GitHub-Event` names them.
+ *
+ * Source: https://docs.github.com/webhooks/webhook-events-and-payloads
+ */
+export const GITHUB_TYPES = wordsOf(`
+  branch_protection_configuration branch_protection_rule check_run check_suite code_scanning_alert
+  commit_comment create custom_property custom_property_values delete dependabot_alert deploy_key
+  deployment deployment_protection_rule deployment_review deployment_status discussion
+  discussion_comment fork github_app_authorization gollum installation installation_repositories
+  installation_target issue_comment issue_dependencies issues label marketplace_purchase member
+  membership merge_group meta milestone org_block organization package page_build
+  personal_access_token_request ping project project_card project_column projects_v2
+  projects_v2_item projects_v2_status_update public pull_request pull_request_review
+  pull_request_review_comment pull_request_review_thread push registry_package release repository
+  repository_advisory repository_dispatch repository_import repository_ruleset
+  repository_vulnerability_alert secret_scanning_alert secret_scanning_alert_location
+  secret_scanning_scan security_advisory security_and_analysis sponsorship star status sub_issues
+  team team_add watch workflow_dispatch workflow_job workflow_run
+`);
+
+/** The event types of Paddle's Node SDK, which a test compares. */
+export const PADDLE_TYPES = wordsOf(`
+  address.{created,imported,updated} adjustment.{created,updated}
+  api_key.{created,expired,expiring,revoked,updated} api_key_exposure.created
+  business.{created,imported,updated} client_token.{created,revoked,updated}
+  customer.{created,imported,updated} discount.{created,imported,updated}
+  discount_group.{created,updated} payment_method.{deleted,saved} payout.{created,paid}
+  price.{created,imported,updated} product.{created,imported,updated} report.{created,updated}
+  subscription.{activated,canceled,created,imported,past_due,paused,resumed,trialing,updated}
+  transaction.{billed,canceled,completed,created,paid,past_due,payment_failed,ready,revised}
+  transaction.updated
+`);
+
+/**
+ * Topics of Shopify, as `X-Shopify-Topic` names them. Each version of its API adds some.
+ *
+ * Source: https://shopify.dev/docs/api/webhooks
+ */
+export const SHOPIFY_TYPES = wordsOf(`
+  app/{scopes_update,uninstalled} app_purchases_one_time/update
+  app_subscriptions/{approaching_capped_amount,update} bulk_operations/finish carts/{create,update}
+  checkouts/{create,delete,update} collection_listings/{add,remove,update}
+  collection_publications/{create,delete,update} collections/{create,delete,update}
+  companies/{create,delete,update} company_contact_roles/{assign,revoke}
+  company_contacts/{create,delete,update} company_locations/{create,delete,update}
+  customer_groups/{create,delete,update} customer_payment_methods/{create,revoke,update}
+  customers/{create,data_request,delete,disable,enable,merge,redact,update}
+  customers_email_marketing_consent/update customers_marketing_consent/update
+  disputes/{create,update} domains/{create,destroy,update} draft_orders/{create,delete,update}
+  fulfillment_events/{create,delete}
+  fulfillment_orders/{cancellation_request_accepted,cancellation_request_rejected}
+  fulfillment_orders/{cancellation_request_submitted,cancelled,fulfillment_request_accepted}
+  fulfillment_orders/{fulfillment_request_rejected,fulfillment_request_submitted,hold_released}
+  fulfillment_orders/{line_items_prepared_for_local_delivery,line_items_prepared_for_pickup,moved}
+  fulfillment_orders/{order_routing_complete,placed_on_hold,rescheduled}
+  fulfillment_orders/scheduled_fulfillment_order_ready fulfillments/{create,update}
+  inventory_items/{create,delete,update} inventory_levels/{connect,disconnect,update}
+  locales/{create,update} locations/{activate,create,deactivate,delete,update}
+  markets/{create,delete,update} order_transactions/create
+  orders/{cancelled,create,delete,edited,fulfilled,paid,partially_fulfilled,updated}
+  payment_schedules/due payment_terms/{create,delete,update}
+  product_feeds/{create,full_sync,incremental_sync} product_listings/{add,remove,update}
+  product_publications/{create,delete,update} products/{create,delete,update}
+  profiles/{create,delete,update} refunds/create
+  returns/{approve,cancel,close,decline,reopen,request,update}
+  reverse_deliveries/attach_deliverable reverse_fulfillment_orders/dispose
+  scheduled_product_listings/{add,remove,update} segments/{create,delete,update}
+  selling_plan_groups/{create,delete,update} shop/{redact,update}
+  subscription_billing_attempts/{challenged,failure,success}
+  subscription_billing_cycle_edits/{create,delete,update} subscription_contracts/{create,update}
+  tender_transactions/create themes/{create,delete,publish,update} variants/{in_stock,out_of_stock}
+`);
 
 /** Types that Stripe sends as a whole event, and as a notification with `v1.` in front. */
 const BOTH = wordsOf(`
