@@ -8,23 +8,17 @@ export interface AnswerParts {
   readonly type?: string;
 }
 
-export const OK_ANSWERS: { readonly accepted: Answer; readonly duplicate: Answer } = {
-  accepted: createAnswer({ body: { status: "accepted" } }),
-  duplicate: createAnswer({ body: { status: "duplicate" } }),
-};
+// A handshake echoes what a stranger sent: no browser may take it for a page.
+const TEXT = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
+const JSON_TYPE = { "content-type": "application/json" };
 
 export function createAnswer({ status = 200, body = "", type }: AnswerParts): Answer {
-  const contentType =
-    type ?? (typeof body === "string" ? "text/plain; charset=utf-8" : "application/json");
+  const isText = typeof body === "string";
+  const usual = isText ? TEXT : JSON_TYPE;
   return {
     status,
-    // A handshake echoes what a stranger sent: no browser may take it for a page.
-    headers: {
-      "content-type": contentType,
-      ...(typeof body === "string" &&
-        type === undefined && { "x-content-type-options": "nosniff" }),
-    },
-    body: typeof body === "string" ? body : JSON.stringify(body),
+    headers: type === undefined ? usual : { "content-type": type },
+    body: isText ? body : JSON.stringify(body),
   };
 }
 

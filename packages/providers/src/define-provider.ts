@@ -14,7 +14,7 @@ import {
   type VerifierOptions,
 } from "@millrace/core";
 import { z } from "zod";
-import { createAnswer, OK_ANSWERS, type AnswerParts } from "./answers.ts";
+import { createAnswer, type AnswerParts } from "./answers.ts";
 import { readDelivery } from "./identity/delivery-reader.ts";
 import { createIdentify, type IdentityParts } from "./identity/identify.ts";
 import { type DeliveryReader, type Location, placesOf } from "./identity/locations.ts";
@@ -35,23 +35,13 @@ export type AnswerChallenge = (
   keys: readonly string[],
 ) => AnswerParts | Refusal | undefined;
 
-/** The facts of a provider that are handed on as they are. */
-type Facts<DataField extends string> = Pick<
-  Provider<DataField>,
-  | "name"
-  | "attemptFields"
-  | "authenticatedOnly"
-  | "dataField"
-  | "idPrefix"
-  | "inflate"
-  | "repeatsDays"
-  | "secretPrefix"
-> &
-  Partial<Pick<Provider, "bodyBytesMax" | "keptHeaders">>;
+type PolicyParts = "attemptFields" | "bodyBytesMax" | "inflate" | "keptHeaders" | "repeatsDays";
+type NameParts = "authenticatedOnly" | "dataField" | "idPrefix" | "secretPrefix";
 
 /** A kind of sender: how it signs, names, and types its events. */
 export interface ProviderParts<Type extends string = never, DataField extends string = never>
-  extends Facts<DataField>, IdentityParts {
+  extends Partial<Pick<Provider<DataField>, PolicyParts | NameParts>>, IdentityParts {
+  readonly name: string;
   /** `signature({...})`, several of which the first with its header counts, or a function. */
   readonly verify: Scheme | readonly [Scheme, ...Scheme[]] | VerifyFunction;
   /** True when the signature covers the id. Default: false, which costs a digest of each body. */
@@ -194,10 +184,9 @@ function headersOf(location: Location | undefined): readonly string[] {
 }
 
 function answersOf(answer: AnswerParts): NonNullable<Provider["answers"]> {
-  const made = createAnswer(answer);
-  return answer.body === undefined && answer.status === 200
-    ? OK_ANSWERS
-    : { accepted: made, duplicate: made };
+  const isOwn = answer.body === undefined && answer.status === 200;
+  const write = (status: string) => createAnswer(isOwn ? { body: { status } } : answer);
+  return { accepted: write("accepted"), duplicate: write("duplicate") };
 }
 
 function createVerifier(

@@ -1,10 +1,9 @@
 import { parsePosition } from "@millrace/core";
 import { z } from "zod";
 import { defineProviderWith } from "./define-provider.ts";
-import { KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
+import { ENCODINGS, KEY_ENCODINGS } from "./signature/prepare-secrets.ts";
 import {
   checkMessage,
-  ENCODINGS,
   headerName,
   HMACS,
   type SignatureOptions,

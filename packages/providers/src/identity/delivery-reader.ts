@@ -1,4 +1,11 @@
-import { readForm, valueAt, type Delivery, type DeliveryHead, jsonBytesAt } from "@millrace/core";
+import {
+  jsonBytesAt,
+  jsonOf,
+  readForm,
+  valueAt,
+  type Delivery,
+  type DeliveryHead,
+} from "@millrace/core";
 import { isUtf8 } from "node:buffer";
 import { type DeliveryReader, type Found, locate } from "./locations.ts";
 
@@ -14,8 +21,8 @@ export function readDelivery(delivery: Delivery): DeliveryReader {
 }
 
 function createReader(delivery: Delivery): DeliveryReader {
-  let parsed: { readonly value: unknown } | undefined | "unread" = "unread";
-  const json = () => (parsed === "unread" ? (parsed = parse(delivery.body)) : parsed);
+  let parsed: { readonly value: unknown } | undefined;
+  const json = () => (parsed ??= { value: parse(delivery.body) }).value;
   const reader: DeliveryReader = {
     delivery,
     read(location) {
@@ -29,17 +36,15 @@ function createReader(delivery: Delivery): DeliveryReader {
       return text === undefined ? "malformed" : { text };
     },
     json(path) {
-      const body = json();
-      if (body === undefined) return "not_json";
-      const value = valueAt(body.value, path);
+      if (json() === undefined) return "not_json";
+      const value = valueAt(json(), path);
       const found = isLarge(value) ? literalAt(delivery.body, path) : textOf(value);
       return isAmbiguous(found, delivery.body) ? "malformed" : found;
     },
     jsonBytes: (path) =>
       json() === undefined ? "not_json" : (jsonBytesAt(delivery.body, path) ?? "missing"),
     jsonNames(path) {
-      const body = json();
-      const value = body === undefined ? undefined : valueAt(body.value, path);
+      const value = valueAt(json(), path);
       return typeof value === "object" && value !== null ? Object.keys(value) : [];
     },
     form: (name) => textOf(readForm(delivery.body)?.find(([field]) => field === name)?.[1]),
@@ -56,14 +61,10 @@ export function queryOf(url: string): string {
   return url.includes("?") ? url.slice(url.indexOf("?")) : "";
 }
 
-function parse(body: Uint8Array): { readonly value: unknown } | undefined {
-  try {
-    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-    // A byte order mark is no JSON, but some senders begin with one (RFC 8259, section 8.1).
-    return { value: JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text) };
-  } catch {
-    return undefined;
-  }
+function parse(body: Uint8Array): unknown {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  // A byte order mark is no JSON, but some senders begin with one (RFC 8259, section 8.1).
+  return jsonOf(text.startsWith("\ufeff") ? text.slice(1) : text);
 }
 
 function textOf(value: unknown): Found {
@@ -102,7 +103,7 @@ export function isHeaderText(value: string): boolean {
 }
 
 /** Reads a header's bytes as UTF-8; undefined for other bytes, so that no two values meet. */
-export function textFromHeader(value: string): string | undefined {
+function textFromHeader(value: string): string | undefined {
   if (/^[\x20-\x7e]*$/.test(value)) return value;
   if (!isHeaderText(value)) return undefined;
   const bytes = Buffer.from(value, "latin1");

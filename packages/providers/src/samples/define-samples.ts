@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Provider, SampleRequest } from "@millrace/core";
 
 export type Samples = Pick<Provider, "sampleTypes" | "sample">;
@@ -49,15 +50,8 @@ function valueOf(name: string, { eventId, type, nowMs }: SampleRequest, isNumber
   return values[name] ?? name;
 }
 
-/** Hexadecimal digits that follow from an event's id (FNV-1a): the same id, the same sample. */
+/** Hexadecimal digits that follow from an event's id: the same id, the same sample. */
 export function digitsOf(eventId: string, salt: string, length: number): string {
-  let digits = "";
-  for (let block = 0; digits.length < length; block += 1) {
-    let hash = 0x811c9dc5;
-    for (const character of `${salt}/${block}/${eventId}`) {
-      hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
-    }
-    digits += hash.toString(16).padStart(8, "0");
-  }
-  return digits.slice(0, length);
+  const digest = createHash("shake256", { outputLength: Math.ceil(length / 2) });
+  return digest.update(`${salt}/${eventId}`).digest("hex").slice(0, length);
 }

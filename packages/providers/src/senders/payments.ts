@@ -5,7 +5,6 @@ import { digest } from "../identity/locations.ts";
 import paddleSamples from "../samples/paddle.json" with { type: "json" };
 import squareSamples from "../samples/square.json" with { type: "json" };
 import stripeSamples from "../samples/stripe.json" with { type: "json" };
-import { keysIn } from "../signature/prepare-secrets.ts";
 import { hmacAlgorithm } from "../signature/signature-algorithm.ts";
 import { signature, timedSignature } from "../signature/signature.ts";
 import { signedUrl } from "../signature/signed-url.ts";
@@ -38,7 +37,7 @@ export const adyen = defineProvider({
   answer: { status: 200, body: "[accepted]" },
 });
 
-const ADYEN_HMAC = hmacAlgorithm("sha256", "base64", keysIn("hex"));
+const ADYEN_HMAC = hmacAlgorithm("sha256", "base64", ["hex"]);
 
 function signedItems(request: Delivery, secret: string): boolean {
   const key = ADYEN_HMAC.prepare(secret);

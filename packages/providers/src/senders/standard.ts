@@ -23,7 +23,7 @@ const keyOptions = z.strictObject({ key: z.enum(KEY_ENCODINGS).optional() });
 export const standardWebhooks = defineProviderWith<KeyOptions, "data">(
   "standard-webhooks",
   keyOptions,
-  ({ key }) => ({ ...standardParts({ key }), samples: standardSamples }),
+  standardParts,
 );
 
 const STANDARD = standardSignature();

@@ -1,13 +1,13 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { textToHeader } from "../identity/delivery-reader.ts";
-import { keysIn } from "./prepare-secrets.ts";
+import { keysIn, type KeyEncoding } from "./prepare-secrets.ts";
 import { isPublicKeyName, publicKeyAlgorithm, randomPrivateKey } from "./public-key-algorithm.ts";
 import { hmacAlgorithm, type SignatureAlgorithm } from "./signature-algorithm.ts";
 import type { ParsedSignature } from "./signature-options.ts";
 
 export function algorithmOf(options: ParsedSignature): SignatureAlgorithm {
   const { algorithm, key, encoding } = options;
-  const keys = keysIn(...[key].flat());
+  const keys = [key].flat();
   if (algorithm === "token") return tokenAlgorithm(encoding);
   if (algorithm === "standard") return standardAlgorithm(keys);
   if (isPublicKeyName(algorithm)) return publicKeyAlgorithm(algorithm, encoding);
@@ -25,7 +25,7 @@ const PUBLIC_PREFIX = "whpk_";
 const ED25519_BYTES = 64;
 
 /** Standard Webhooks: `v1` is an HMAC, and `v1a` Ed25519, for secrets that are a public key. */
-function standardAlgorithm(keys: ReturnType<typeof keysIn>): SignatureAlgorithm {
+function standardAlgorithm(keys: readonly KeyEncoding[]): SignatureAlgorithm {
   const shared = hmacAlgorithm("sha256", "base64", keys);
   const pair = publicKeyAlgorithm("ed25519", "base64");
   return {
@@ -70,5 +70,5 @@ export function isSameText(one: string, other: string): boolean {
 
 // A header is text of one byte a character; as latin1, other text would collide ("Ł" and "A").
 function sha256(value: string): Buffer {
-  return createHash("sha256").update(value, "latin1").digest();
+  return hash("sha256", Buffer.from(value, "latin1"), "buffer");
 }

@@ -1,12 +1,12 @@
-import { createHash, type KeyObject } from "node:crypto";
+import { hash, type KeyObject } from "node:crypto";
 import type { DeliveryHead } from "@millrace/core";
 import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
 import { headerOf } from "../identity/delivery-reader.ts";
 import { isSameText, randomSecret } from "./algorithm-of.ts";
-import { keysIn, prepareSecrets } from "./prepare-secrets.ts";
+import { ENCODINGS, keysIn, prepareSecrets, type SignatureEncoding } from "./prepare-secrets.ts";
 import { isPublicKeyName, publicKeyAlgorithm, publicKeyOf } from "./public-key-algorithm.ts";
-import { ENCODINGS, headerName, parseOptions } from "./signature-options.ts";
+import { headerName, parseOptions } from "./signature-options.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, TOLERANCE_MS } from "./signed-message.ts";
 import {
@@ -90,11 +90,11 @@ export function jwt(options: JwtOptions): Scheme {
       if (exp === undefined && Math.abs(secondsAgo) * 1_000 > toleranceMs) {
         throw new StaleTimestamp(secondsAgo);
       }
-      const hash = bodyHash === undefined ? undefined : payload[bodyHash];
+      const isOfBody = (encoding: SignatureEncoding) =>
+        isSameText(String(payload[bodyHash ?? ""]), hash("sha256", request.body, encoding));
       return (
         Object.entries(data.claims).every(([name, value]) => payload[name] === value) &&
-        (bodyHash === undefined ||
-          ENCODINGS.some((encoding) => isSameText(String(hash), sha256(request.body, encoding))))
+        (bodyHash === undefined || ENCODINGS.some(isOfBody))
       );
     };
   };
@@ -161,7 +161,3 @@ const sharedKey = {
   prepare: (secret: string) =>
     (utf8.read(secret).length > 0 && !secret.includes("PUBLIC KEY-----")) || undefined,
 };
-
-function sha256(body: Uint8Array, encoding: (typeof ENCODINGS)[number]): string {
-  return createHash("sha256").update(body).digest(encoding);
-}

@@ -1,5 +1,4 @@
 import { MillraceError } from "@millrace/core";
-import { decodeStrictly, type KeyReader } from "./signature-algorithm.ts";
 
 /**
  * Makes each live secret ready. A secret that is empty verifies whatever anyone signs, so none such
@@ -48,15 +47,17 @@ const FORMS: Readonly<Record<KeyEncoding, string>> = {
  * Reads a secret in each of the encodings that fit it. Text that has 32 hexadecimal digits is often
  * base64 too, so in a list base64 wants its prefix.
  */
-export function keysIn(...encodings: readonly KeyEncoding[]): KeyReader {
+export function keysIn(...encodings: readonly KeyEncoding[]) {
   const [only, ...others] = encodings;
   const fits = (secret: string, encoding: KeyEncoding) =>
     encoding !== "base64" || others.length === 0 || PREFIX.test(secret);
   return {
-    read: (secret) =>
+    /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
+    read: (secret: string): readonly Uint8Array[] =>
       encodings
         .filter((encoding) => fits(secret, encoding))
         .flatMap((encoding) => readKey(secret, encoding) ?? []),
+    /** The form of a right secret, for the message about a wrong one: "must be <form>". */
     form: FORMS[others.length === 0 ? (only ?? "utf8") : "utf8"],
   };
 }
@@ -78,4 +79,18 @@ function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined 
   }
   const bytes = decodeStrictly(encoding === "hex" ? secret : bare, encoding);
   return bytes === undefined || bytes.length < DECODED_BYTES_MIN ? undefined : bytes;
+}
+
+export type SignatureEncoding = (typeof ENCODINGS)[number];
+export const ENCODINGS = ["hex", "base64", "base64url"] as const;
+
+/** Hex may be in either case; base64 must have its padding and base64url none. */
+export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8Array | undefined {
+  if (encoding === "hex") {
+    // Node stops at the first wrong digit, and takes "š" for "a".
+    const isHex = text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text);
+    return isHex ? Buffer.from(text, "hex") : undefined;
+  }
+  const bytes = Buffer.from(text, encoding);
+  return bytes.toString(encoding) === text ? bytes : undefined;
 }

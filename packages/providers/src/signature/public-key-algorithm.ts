@@ -1,4 +1,4 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, type SignedMessage } from "@millrace/core";
 import {
   createPrivateKey,
   createPublicKey,
@@ -7,7 +7,8 @@ import {
   sign,
   verify,
 } from "node:crypto";
-import { decodeStrictly, type Message, type SignatureAlgorithm } from "./signature-algorithm.ts";
+import { decodeStrictly, type SignatureEncoding } from "./prepare-secrets.ts";
+import type { SignatureAlgorithm } from "./signature-algorithm.ts";
 
 const RSA_BITS_MIN = 2_048;
 const SPKI = {
@@ -52,7 +53,7 @@ export const isPublicKeyName = (name: string): name is PublicKeyName => Object.h
  */
 export function publicKeyAlgorithm(
   name: PublicKeyName,
-  encoding: "hex" | "base64" | "base64url" = KINDS[name].encoding,
+  encoding: SignatureEncoding = KINDS[name].encoding,
 ): SignatureAlgorithm {
   const { hash, signatureBytesMax, form } = KINDS[name];
   return {
@@ -114,7 +115,7 @@ function readPublicKey(text: string, name: PublicKeyName): KeyObject | undefined
   return createPublicKey({ key, format: "der", type: "spki" });
 }
 
-function joined(message: Message): Buffer {
+function joined(message: SignedMessage): Buffer {
   return Buffer.concat(
     message.map((piece) => (typeof piece === "string" ? Buffer.from(piece, "latin1") : piece)),
   );

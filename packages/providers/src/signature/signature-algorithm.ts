@@ -1,7 +1,11 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Delivery, SignedMessage } from "@millrace/core";
-
-export type Message = SignedMessage;
+import {
+  decodeStrictly,
+  keysIn,
+  type KeyEncoding,
+  type SignatureEncoding,
+} from "./prepare-secrets.ts";
 
 /**
  * Makes the signed message of a delivery where no template says it: several where senders differ,
@@ -10,12 +14,12 @@ export type Message = SignedMessage;
 export type MessageMaker = (
   delivery: Pick<Delivery, "url" | "body">,
   url: string,
-) => readonly Message[];
+) => readonly SignedMessage[];
 
 export interface SigningKey {
   /** True when one of the signatures is this key's over the message; compares in constant time. */
-  accepts(message: Message, signatures: readonly Uint8Array[]): boolean;
-  sign(message: Message): string;
+  accepts(message: SignedMessage, signatures: readonly Uint8Array[]): boolean;
+  sign(message: SignedMessage): string;
 }
 
 export interface SignatureAlgorithm {
@@ -26,27 +30,6 @@ export interface SignatureAlgorithm {
   decode(text: string): Uint8Array | undefined;
 }
 
-export interface KeyReader {
-  /** The bytes that a secret may stand for, the likeliest first; none when it is no secret. */
-  read(secret: string): readonly Uint8Array[];
-  /** The form of a right secret, for the message about a wrong one: "must be <form>". */
-  readonly form: string;
-}
-
-export type SignatureEncoding = "hex" | "base64" | "base64url";
-
-/** Hex may be in either case; base64 must have its padding and base64url none. */
-export function decodeStrictly(text: string, encoding: SignatureEncoding): Uint8Array | undefined {
-  if (encoding === "hex") {
-    // Node stops at the first wrong digit, and takes "š" for "a".
-    return text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)
-      ? Buffer.from(text, "hex")
-      : undefined;
-  }
-  const bytes = Buffer.from(text, encoding);
-  return bytes.toString(encoding) === text ? bytes : undefined;
-}
-
 const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 } as const;
 type HmacHash = keyof typeof DIGEST_BYTES;
 
@@ -54,10 +37,10 @@ type HmacHash = keyof typeof DIGEST_BYTES;
 export function hmacAlgorithm(
   hash: HmacHash,
   encoding: SignatureEncoding,
-  reader: KeyReader,
+  keyEncodings: readonly KeyEncoding[],
 ): SignatureAlgorithm {
   const bytes = DIGEST_BYTES[hash];
-
+  const reader = keysIn(...keyEncodings);
   return {
     secretForm: reader.form,
     prepare(secret) {
@@ -83,7 +66,7 @@ export function hmacAlgorithm(
   };
 }
 
-function hmac(hash: HmacHash, key: KeyObject, message: Message): Buffer {
+function hmac(hash: HmacHash, key: KeyObject, message: SignedMessage): Buffer {
   const state = createHmac(hash, key);
   for (const piece of message) {
     if (typeof piece === "string") state.update(piece, "latin1");

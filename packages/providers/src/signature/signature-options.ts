@@ -1,6 +1,11 @@
 import { MillraceError, plainWords } from "@millrace/core";
 import { z } from "zod";
-import { KEY_ENCODINGS, type KeyEncoding } from "./prepare-secrets.ts";
+import {
+  ENCODINGS,
+  KEY_ENCODINGS,
+  type KeyEncoding,
+  type SignatureEncoding,
+} from "./prepare-secrets.ts";
 import type { MessageMaker } from "./signature-algorithm.ts";
 import {
   isIdUnbounded,
@@ -19,7 +24,6 @@ const keyEncoding = z.enum(KEY_ENCODINGS);
 
 export const HMACS = ["sha256", "sha1", "sha512"] as const;
 const ALGORITHMS = [...HMACS, "ed25519", "p256", "rsa", "standard", "token"] as const;
-export const ENCODINGS = ["hex", "base64", "base64url"] as const;
 
 /** The way a sender signs, as data. */
 export interface SignatureOptions {
@@ -32,7 +36,7 @@ export interface SignatureOptions {
    */
   algorithm?: (typeof ALGORITHMS)[number] | undefined;
   /** Encoding of the signature in the header. Default: `hex`; of a token, none. */
-  encoding?: (typeof ENCODINGS)[number] | undefined;
+  encoding?: SignatureEncoding | undefined;
   /**
    * Encoding of an HMAC's secret: `utf8` (default) uses its text as the key, `hex` and `base64`
    * decode it. Of a list, each reading that fits the secret verifies. `base64` accepts a `whsec_`

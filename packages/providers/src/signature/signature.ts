@@ -2,6 +2,7 @@ import type {
   Delivery,
   DeliveryHead,
   SignRequest,
+  SignedMessage,
   Verification,
   Verifier,
   VerifierOptions,
@@ -9,7 +10,7 @@ import type {
 import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
 import { algorithmOf, randomSecret } from "./algorithm-of.ts";
 import { prepareSecrets, splitKey } from "./prepare-secrets.ts";
-import type { Message, SigningKey } from "./signature-algorithm.ts";
+import type { SigningKey } from "./signature-algorithm.ts";
 import {
   parseSignature,
   type SignatureOptions,
@@ -172,9 +173,9 @@ function proveWith(key: SigningKey, text: string): string | undefined {
 /** The key that signed, and which of the messages. */
 function firstMatch(
   keys: readonly SigningKey[],
-  messages: readonly Message[],
+  messages: readonly SignedMessage[],
   signatures: readonly Uint8Array[],
-): { readonly key: SigningKey; readonly signed: Message } | undefined {
+): { readonly key: SigningKey; readonly signed: SignedMessage } | undefined {
   for (const key of keys) {
     const signed = messages.find((message) => key.accepts(message, signatures));
     if (signed !== undefined) return { key, signed };

@@ -1,7 +1,13 @@
-import type { Delivery, DeliveryHead, ErrorCode, Refusal, SignatureReason } from "@millrace/core";
+import type {
+  Delivery,
+  DeliveryHead,
+  ErrorCode,
+  Refusal,
+  SignatureReason,
+  SignedMessage,
+} from "@millrace/core";
 import { headerOf, isHeaderText, readDelivery } from "../identity/delivery-reader.ts";
 import { refuse } from "../answers.ts";
-import type { Message } from "./signature-algorithm.ts";
 
 /** The position of the signed time: a header, the JSON body (a path), or next to the signature. */
 export interface TimestampRule {
@@ -86,7 +92,7 @@ export interface MessageParts {
 export interface MessageTemplate {
   /** False for an id whose end could be moved: `a.b` where `.` follows `{id}`. */
   isBounded(id: string): boolean;
-  build(parts: MessageParts): Message;
+  build(parts: MessageParts): SignedMessage;
 }
 
 /** Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. */

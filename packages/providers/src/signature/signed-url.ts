@@ -1,8 +1,8 @@
-import { readForm, type FormField } from "@millrace/core";
+import { readForm, type FormField, type SignedMessage } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { queryOf } from "../identity/delivery-reader.ts";
-import type { Message, MessageMaker } from "./signature-algorithm.ts";
+import type { MessageMaker } from "./signature-algorithm.ts";
 
 /** Options of a sender that signs the URL that it calls. */
 export interface UrlOptions {
@@ -48,7 +48,7 @@ export const urlFormMessage: MessageMaker = ({ url, body }, base) => {
   const fields = signedFields(url, body);
   if (fields === undefined) return [];
   const text = Buffer.from(fields.join(""), "utf8");
-  return urlsOfDelivery(base, url).map((signed): Message => [signed, text]);
+  return urlsOfDelivery(base, url).map((signed): SignedMessage => [signed, text]);
 };
 
 function signedFields(url: string, body: Uint8Array): readonly string[] | undefined {

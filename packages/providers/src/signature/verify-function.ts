@@ -83,31 +83,22 @@ async function verifyWithEach(
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   const refusals: Refusal[] = [];
   for (const secret of secrets) {
-    const verified = await verifyOnce(verify, { ...delivery, text }, secret);
-    if (verified.ok) return verified;
-    refusals.push(verified);
+    try {
+      const verified = readResult(await verify({ ...delivery, text }, secret), body);
+      if (verified.ok) return verified;
+      refusals.push(verified);
+    } catch (error) {
+      refusals.push(refusalOf(error));
+    }
   }
   return worstOf(refusals);
 }
 
-async function verifyOnce(
-  verify: VerifyFunction,
-  request: VerifyRequest,
-  secret: string,
-): Promise<Verification> {
-  try {
-    return readResult(await verify(request, secret), request);
-  } catch (error) {
-    return refusalOf(error);
-  }
-}
-
-function readResult(result: unknown, { body }: Delivery): Verification {
-  if (result === true) return { ok: true };
+function readResult(result: unknown, body: Uint8Array): Verification {
   if (result === false) return NO_MATCH;
   const signed: unknown = Reflect.get(Object(result), "signed");
-  if (signed instanceof Uint8Array)
-    return signed === body ? { ok: true } : { ok: true, signed: [signed] };
+  if (result === true || signed === body) return { ok: true };
+  if (signed instanceof Uint8Array) return { ok: true, signed: [signed] };
   const error = new Error("verify must return true, false, or { signed }");
   return { ...NO_MATCH, error };
 }
@@ -118,9 +109,7 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof Unavailable) {
     return refuse("unavailable", "Cannot verify the delivery now. Send again later");
   }
-  if (error instanceof StaleTimestamp) {
-    return staleBy(error.secondsAgo);
-  }
+  if (error instanceof StaleTimestamp) return staleBy(error.secondsAgo);
   const isBug =
     error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
   if (!isBug) return NO_MATCH;
