@@ -1,12 +1,5 @@
 import { withUrl, type Config } from "@millrace/core";
-import {
-  createNodeAdapter,
-  type EventStore,
-  type Notify,
-  Receiver,
-  type RedeliveryPort,
-  type RefusalCounter,
-} from "@millrace/intake";
+import { createNodeAdapter, Receiver, type ReceiverDeps } from "@millrace/intake";
 import type { Pressure } from "@millrace/queue";
 import {
   closeServer,
@@ -21,19 +14,14 @@ import type { Registry } from "prom-client";
 import { registerIngressGauges, registerQueueGauges, observeIntake } from "./observe-intake.ts";
 import { createIngressServer } from "./ingress-server.ts";
 
-export interface IngressDeps {
+/** `notify` gets every notice after the log and the metrics. */
+export interface IngressDeps extends Omit<ReceiverDeps, "config" | "nowMs"> {
   readonly config: Config;
-  readonly secrets: Readonly<Record<string, readonly string[]>>;
-  readonly stores: readonly EventStore[];
-  readonly redelivery?: RedeliveryPort | undefined;
-  readonly refusals?: Pick<RefusalCounter, "add"> | undefined;
   readonly pressure?: () => Pressure;
   readonly logger: Logger;
   readonly registry: Registry;
   /** The metrics of all processes that listen on the port; undefined where this is the only one. */
   readonly shared?: MetricsSource;
-  /** Gets every notice after the log and the metrics. */
-  readonly notify?: Notify;
 }
 
 export type Ingress = ReturnType<typeof createIngress>;

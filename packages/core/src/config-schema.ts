@@ -1,61 +1,56 @@
 import { z } from "zod";
 import { alertsSchema } from "./alerts.ts";
 import type { TableSchema } from "./handler.ts";
-import { isFunction, sourceSchema, withUrl } from "./source-schema.ts";
+import { isFunction, sourceSchema, whole, withUrl } from "./source-schema.ts";
 import type { HandlersOption, OnFailed } from "./settings.ts";
 
 export const SOURCE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 
-const ms = (options: { min: number; max: number }) => z.int().min(options.min).max(options.max);
-
 export const ingressSchema = z.strictObject({
-  bodyTimeoutMs: ms({ min: 100, max: 120_000 }).default(30_000),
-  answerTimeoutMs: ms({ min: 100, max: 30_000 }).default(2_000),
+  bodyTimeoutMs: whole(100, 120_000).default(30_000),
+  answerTimeoutMs: whole(100, 30_000).default(2_000),
   inFlightBytesMax: z
     .int()
     .min(65_536)
     .default(64 * 1024 * 1024),
   connectionsMax: z.int().min(1).default(10_000),
-  batchMax: z.int().min(1).max(1_000).default(100),
-  shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(10_000),
+  batchMax: whole(1, 1_000).default(100),
+  shutdownTimeoutMs: whole(0, 600_000).default(10_000),
 });
 
 export const workerSchema = z
   .strictObject({
-    concurrency: z.int().min(1).max(500).default(20),
-    callsMax: z.int().min(1).max(10_000).default(200),
-    handlerTimeoutMs: ms({ min: 10, max: 3_600_000 }).default(30_000),
-    idleInTransactionTimeoutMs: ms({ min: 10, max: 3_660_000 }).default(35_000),
-    lockTimeoutMs: ms({ min: 10, max: 60_000 }).default(2_000),
-    lockDurationMs: ms({ min: 1_000, max: 600_000 }).default(12_000),
-    stalledIntervalMs: ms({ min: 500, max: 600_000 }).default(5_000),
-    maxStalledCount: z.int().min(1).max(1_000).default(20),
-    shutdownTimeoutMs: ms({ min: 0, max: 600_000 }).default(25_000),
+    concurrency: whole(1, 500).default(20),
+    callsMax: whole(1, 10_000).default(200),
+    handlerTimeoutMs: whole(10, 3_600_000).default(30_000),
+    idleInTransactionTimeoutMs: whole(10, 3_660_000).default(35_000),
+    lockTimeoutMs: whole(10, 60_000).default(2_000),
+    lockDurationMs: whole(1_000, 600_000).default(12_000),
+    stalledIntervalMs: whole(500, 600_000).default(5_000),
+    maxStalledCount: whole(1, 1_000).default(20),
+    shutdownTimeoutMs: whole(0, 600_000).default(25_000),
   })
   .superRefine(({ handlerTimeoutMs, lockDurationMs, ...worker }, context) => {
-    const refuse = (path: keyof typeof worker, message: string) =>
-      context.addIssue({ code: "custom", path: [path], message });
+    const refuse = (path: keyof typeof worker, bound: string, why: string) =>
+      context.addIssue({ code: "custom", path: [path], message: `must be ${bound}, or ${why}` });
+    const handler = `than handlerTimeoutMs (${handlerTimeoutMs})`;
     if (worker.idleInTransactionTimeoutMs <= handlerTimeoutMs) {
-      const bound = `must be more than handlerTimeoutMs (${handlerTimeoutMs})`;
-      refuse(
-        "idleInTransactionTimeoutMs",
-        `${bound}, or Postgres ends a handler that still has time`,
-      );
+      const why = "Postgres ends a handler that still has time";
+      refuse("idleInTransactionTimeoutMs", `more ${handler}`, why);
     }
     if (worker.lockTimeoutMs >= handlerTimeoutMs) {
-      const bound = `must be less than handlerTimeoutMs (${handlerTimeoutMs})`;
-      refuse("lockTimeoutMs", `${bound}, or a wait for a lock outlives the handler`);
+      refuse("lockTimeoutMs", `less ${handler}`, "a wait for a lock outlives the handler");
     }
     if (worker.stalledIntervalMs >= lockDurationMs) {
-      const bound = `must be less than lockDurationMs (${lockDurationMs})`;
-      refuse("stalledIntervalMs", `${bound}, or dead workers are found late`);
+      const bound = `less than lockDurationMs (${lockDurationMs})`;
+      refuse("stalledIntervalMs", bound, "dead workers are found late");
     }
   });
 
 const retentionSchema = z
   .strictObject({
-    bodiesDays: z.int().min(1).max(36_500).default(30),
-    keysDays: z.int().min(1).max(36_500).default(90),
+    bodiesDays: whole(1, 36_500).default(30),
+    keysDays: whole(1, 36_500).default(90),
   })
   .refine(({ bodiesDays, keysDays }) => keysDays >= bodiesDays, {
     path: ["keysDays"],
@@ -63,15 +58,15 @@ const retentionSchema = z
   });
 
 const reconcilerSchema = z.strictObject({
-  intervalMs: ms({ min: 100, max: 3_600_000 }).default(5_000),
-  graceMs: ms({ min: 0, max: 3_600_000 }).default(5_000),
-  sweepIntervalMs: ms({ min: 100, max: 86_400_000 }).default(600_000),
+  intervalMs: whole(100, 3_600_000).default(5_000),
+  graceMs: whole(0, 3_600_000).default(5_000),
+  sweepIntervalMs: whole(100, 86_400_000).default(600_000),
 });
 
 const queueSchema = z.strictObject({
-  keepCompletedMs: ms({ min: 0, max: 86_400_000 }).default(600_000),
-  replicas: z.int().min(0).max(1).default(0),
-  keepCompletedBytes: z.int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
+  keepCompletedMs: whole(0, 86_400_000).default(600_000),
+  replicas: whole(0, 1).default(0),
+  keepCompletedBytes: whole(1_048_576, 1_099_511_627_776).default(268_435_456),
 });
 
 const errorsSchema = z.strictObject({ stack: z.boolean().default(true) });

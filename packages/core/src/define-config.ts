@@ -20,34 +20,28 @@ export function defineConfig<
  * @throws `invalid_config` with every problem and its path, one a line
  */
 export function parseConfig(input: unknown, others: readonly string[] = []): Config {
-  const found = [...others, ...alertProblems(input)];
-  const parsed = configSchema.safeParse(withAlerts(withUrls(input)), { error: plainWords });
+  const found = [...others, ...alertProblems(Object(input))];
+  const parsed = configSchema.safeParse(complete(input), { error: plainWords });
   if (parsed.success && found.length === 0) return parsed.data;
   const lines = parsed.error === undefined ? found : [problems(parsed.error), ...found];
   throw new MillraceError("invalid_config", `Cannot use the config:\n${lines.join("\n")}`);
 }
 
-/** Sources whose sender signs the URL that it calls have it below `publicUrl`. */
-function withUrls(input: unknown): unknown {
-  const { publicUrl, sources } = Object(input) as Partial<ConfigInput>;
-  if (typeof publicUrl !== "string" || !(sources instanceof Object)) return input;
+/** Adds the source of alerts, and to senders that sign the URL that they call the one they have. */
+function complete(input: unknown): unknown {
+  const { publicUrl, alerts, sources }: Partial<ConfigInput> = Object(input);
+  if (!(sources instanceof Object) || (publicUrl === undefined && !alerts?.length)) return input;
+  const own = alerts?.length ? { [ALERTS_SOURCE]: { provider: INTERNAL_PROVIDER } } : {};
   const entries = Object.entries(sources).map(([name, source]) => {
-    const provider = source?.provider?.at?.(`${publicUrl}/webhooks/${name}`);
+    const url = typeof publicUrl === "string" ? `${publicUrl}/webhooks/${name}` : undefined;
+    const provider = url === undefined ? undefined : source?.provider?.at?.(url);
     return [name, provider === undefined ? source : { ...source, provider }];
   });
-  return { ...Object(input), sources: Object.fromEntries(entries) };
+  return { ...Object(input), sources: { ...own, ...Object.fromEntries(entries) } };
 }
 
-function withAlerts(input: unknown): unknown {
-  const { alerts, sources } = Object(input) as Partial<ConfigInput>;
-  if (!alerts?.length || !(sources instanceof Object)) return input;
-  const own = { [ALERTS_SOURCE]: { provider: INTERNAL_PROVIDER } };
-  return { ...Object(input), sources: { ...own, ...sources } };
-}
-
-function alertProblems(input: unknown): string[] {
-  const { alerts, sources } = Object(input) as Partial<ConfigInput>;
-  const taken = Object(sources)[ALERTS_SOURCE] as SourceDefinition | undefined;
+function alertProblems({ alerts, sources }: Partial<ConfigInput>): string[] {
+  const taken: SourceDefinition | undefined = Object(sources)[ALERTS_SOURCE];
   if (!alerts?.length || taken === undefined || taken.provider?.isInternal === true) return [];
   return [`  sources.${ALERTS_SOURCE}: is the source of alerts; give yours another name`];
 }

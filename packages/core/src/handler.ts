@@ -258,9 +258,8 @@ export function on(
   const [first, runSet] = given;
   if (typeof first === "function") return { ...bound, write: first };
   if (typeof first !== "object" || first === null) {
-    throw new TypeError(
-      `Cannot bind a handler to ${name}: there is none. Write on("${name}", "${bound.types.join(", ")}", async (event, { tx }) => { ... })`,
-    );
+    const example = `on("${name}", "${bound.types.join(", ")}", async (event, { tx }) => { ... })`;
+    throw new TypeError(unbound(name, `there is none. Write ${example}`));
   }
   if ("batch" in first) return { ...bound, ...bindSet(name, first, runSet) };
   return { ...bound, ...bindParts(name, first) };
@@ -272,29 +271,29 @@ function bindParts(name: string, parts: HandlerParts): HandlerParts {
   const { schema, when, call, timeoutMs, write } = parts;
   const strange = Object.keys(parts).find((part) => !PARTS.includes(part));
   if (strange !== undefined) {
-    throw new TypeError(
-      `Cannot bind a handler to ${name}: it has no part ${unknownKey(strange, PARTS)}. Parts are ${PARTS.join(", ")}`,
-    );
+    const why = `it has no part ${unknownKey(strange, PARTS)}. Parts are ${PARTS.join(", ")}`;
+    throw new TypeError(unbound(name, why));
   }
   if (call === undefined && write === undefined) {
-    throw new TypeError(`Cannot bind a handler to ${name}: it has neither call nor write`);
+    throw new TypeError(unbound(name, "it has neither call nor write"));
   }
   for (const [part, run] of Object.entries({ when, call, write })) {
     if (run !== undefined && typeof run !== "function") {
-      throw new TypeError(`Cannot bind a handler to ${name}: ${part} is not a function`);
+      throw new TypeError(unbound(name, `${part} is not a function`));
     }
   }
   if (schema !== undefined && typeof schema["~standard"]?.validate !== "function") {
-    throw new TypeError(`Cannot bind a handler to ${name}: schema is not a Standard Schema`);
+    throw new TypeError(unbound(name, "schema is not a Standard Schema"));
   }
   const isTime = timeoutMs === undefined || (timeoutMs >= 10 && timeoutMs <= TIMEOUT_MS_MAX);
   if (!isTime) {
-    throw new RangeError(
-      `Cannot bind a handler to ${name}: timeoutMs is ${timeoutMs}, and must be 10 to ${TIMEOUT_MS_MAX}`,
-    );
+    const why = `timeoutMs is ${timeoutMs}, and must be 10 to ${TIMEOUT_MS_MAX}`;
+    throw new RangeError(unbound(name, why));
   }
   return { schema, when, call, timeoutMs, write };
 }
+
+const unbound = (name: string, why: string) => `Cannot bind a handler to ${name}: ${why}`;
 
 function listOf(names: string | readonly string[], what: string): readonly string[] {
   const list: unknown[] = Array.isArray(names) ? [...names] : [names];
@@ -310,12 +309,10 @@ function bindSet(
   run: SetHandlerFunction | undefined,
 ): Pick<Handler, "write" | "set"> {
   if (typeof run !== "function") {
-    throw new TypeError(`Cannot bind a handler to ${name}: it is not a function`);
+    throw new TypeError(unbound(name, "it is not a function"));
   }
   if (!Number.isInteger(max) || max < SET_MIN || max > SET_MAX) {
-    throw new RangeError(
-      `Cannot bind a handler to ${name}: batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`,
-    );
+    throw new RangeError(unbound(name, `batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`));
   }
   return { write: (event, context) => run([event], context), set: { max, run } };
 }

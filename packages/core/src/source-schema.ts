@@ -11,36 +11,31 @@ const findSchema = z
     abort: true,
   });
 
+/** A whole number within two bounds. */
+export const whole = (min: number, max: number) => z.int().min(min).max(max);
+
 export const sourceOptionsSchema = z.strictObject({
   types: z.array(z.string().min(1)).readonly().optional(),
   secret: z
     .union([z.string(), z.array(z.string())], "must be a string, or a list of strings")
     .optional(),
   secrets: z.custom<ReadSecrets>(isFunction, "must be a function (tenant) => ...").optional(),
-  toleranceMs: z.int().min(1_000).max(86_400_000).optional(),
-  bodyBytesMax: z
-    .int()
-    .min(1)
-    .max(64 * 1024 * 1024)
-    .optional(),
-  attempts: z.int().min(1).max(1_000).default(12),
+  toleranceMs: whole(1_000, 86_400_000).optional(),
+  bodyBytesMax: whole(1, 64 * 1024 * 1024).optional(),
+  attempts: whole(1, 1_000).default(12),
   backoff: z
     .strictObject({
-      firstMs: z.int().min(0).max(86_400_000).default(2_000),
+      firstMs: whole(0, 86_400_000).default(2_000),
       factor: z.number().min(1).max(100).default(3),
-      maxMs: z.int().min(0).max(86_400_000).default(3_600_000),
+      maxMs: whole(0, 86_400_000).default(3_600_000),
     })
     .prefault({}),
-  waitMaxMs: z
-    .int()
-    .min(1_000)
-    .max(365 * 86_400_000)
-    .default(3 * 86_400_000),
-  concurrency: z.int().min(1).max(500).optional(),
+  waitMaxMs: whole(1_000, 365 * 86_400_000).default(3 * 86_400_000),
+  concurrency: whole(1, 500).optional(),
   rate: z
     .strictObject({
-      max: z.int().min(1).max(1_000_000),
-      perMs: z.int().min(10).max(86_400_000).default(1_000),
+      max: whole(1, 1_000_000),
+      perMs: whole(10, 86_400_000).default(1_000),
     })
     .optional(),
   ack: z.enum(["queue", "ledger"]).default("queue"),

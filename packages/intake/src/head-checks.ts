@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { SOURCE_NAME, type ErrorCode, type IngressConfig, type Verifier } from "@millrace/core";
-import { ByteBudget, type SourceBytes } from "./byte-budget.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import type { BodyRefused } from "./incoming-body.ts";
 import type { AdmissionReason, Notify } from "./notice.ts";
 import {
@@ -10,15 +10,15 @@ import {
   type Received,
   type ReceiveRequest,
 } from "./received.ts";
+import type { ReadySource } from "./sources.ts";
 
-export interface SourceLimits {
+export interface SourceLimits extends Pick<
+  ReadySource,
+  "methods" | "bodyBytesMax" | "bytes" | "inflates"
+> {
   readonly name: string | undefined;
   readonly asked?: string | undefined;
-  readonly methods: readonly string[];
-  readonly bodyBytesMax: number;
-  readonly bytes: SourceBytes;
   readonly verifier: Pick<Verifier, "precheck">;
-  readonly inflates: boolean;
 }
 
 const UNKNOWN_BYTES_MAX = 4 * 1024 * 1024;
@@ -92,25 +92,20 @@ const REASONS: Partial<Record<ErrorCode, AdmissionReason>> = {
   too_many_chunks: "too_many_chunks",
 };
 
-export class HeadChecks {
-  readonly #limits: IngressConfig;
-  readonly #notify: Notify;
-  readonly #nowMs: () => number;
+export type HeadChecks = ReturnType<typeof createHeadChecks>;
 
-  constructor(limits: IngressConfig, { notify, nowMs }: { notify: Notify; nowMs: () => number }) {
-    this.#limits = limits;
-    this.#notify = notify;
-    this.#nowMs = nowMs;
-  }
-
-  refuseHead(
+export function createHeadChecks(
+  { bodyTimeoutMs }: Pick<IngressConfig, "bodyTimeoutMs">,
+  { notify, nowMs }: { notify: Notify; nowMs: () => number },
+) {
+  function refuseHead(
     { name, verifier }: SourceLimits,
     head: Omit<ReceiveRequest, "source" | "body">,
   ): BodyRefused | undefined {
     if (verifier.precheck === undefined) return undefined;
     try {
-      const delivery = { ...head, receivedAtMs: this.#nowMs() };
-      const refusal = verifier.precheck(delivery, this.#limits.bodyTimeoutMs);
+      const delivery = { ...head, receivedAtMs: nowMs() };
+      const refusal = verifier.precheck(delivery, bodyTimeoutMs);
       if (refusal === undefined) return undefined;
       const { code, failure } = refusal;
       const rejection =
@@ -118,15 +113,21 @@ export class HeadChecks {
       return { ok: false, rejection, reason: "bad_head" };
     } catch (error) {
       // A provider of a user's own may throw. Its `verify` decides.
-      this.#notify({ kind: "unexpected", source: name, error });
+      notify({ kind: "unexpected", source: name, error });
       return undefined;
     }
   }
 
-  reportRefused({ rejection: { outcome, code, failure }, reason, source }: RefusedRequest): void {
+  function reportRefused({
+    rejection: { outcome, code, failure },
+    reason,
+    source,
+  }: RefusedRequest): void {
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};
     const answered = { kind: "answered", source: name, asked, outcome, code, failure } as const;
-    this.#notify({ ...answered, admission, durationMs: 0 });
+    notify({ ...answered, admission, durationMs: 0 });
   }
+
+  return { refuseHead, reportRefused };
 }

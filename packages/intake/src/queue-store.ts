@@ -18,12 +18,8 @@ type ConflictLog = Pick<Ledger["intake"], "noteConflicts">;
 const KEEP_TIMEOUT_MS = 300;
 const late = () => new Error(`Postgres did not answer within ${KEEP_TIMEOUT_MS} ms`);
 
-export function createQueueStore({
-  queue,
-  sources,
-  ledger,
-  deliveries,
-}: QueueStoreDeps): ClosableEventStore {
+export function createQueueStore(deps: QueueStoreDeps): ClosableEventStore {
+  const { queue, sources, ledger, deliveries } = deps;
   const isFull = createQueueLimits(queue, sources);
   const risk = () => queue.pressure().risk;
 

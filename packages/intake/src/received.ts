@@ -100,18 +100,6 @@ export function earlyRejection(code: keyof typeof MESSAGES): Received {
 
 /** True when the connection ends with this rejection: the rest of its body is not worth reading. */
 export function endsConnection({ code }: Received): boolean {
-  return code !== undefined && ENDING.has(code);
+  // Of a body that was read before, there is no rest.
+  return code !== undefined && code !== "body_already_read" && Object.hasOwn(MESSAGES, code);
 }
-
-const ENDING: ReadonlySet<ErrorCode> = new Set([
-  "malformed_request",
-  "headers_too_large",
-  "expectation_failed",
-  "body_too_large",
-  "body_timeout",
-  "too_many_chunks",
-  "body_incomplete",
-  "unsupported_encoding",
-  "overloaded",
-  "shutting_down",
-] as const);

@@ -18,7 +18,12 @@ import { ByteBudget } from "./byte-budget.ts";
 import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
 import { EventStores, type ActiveStore } from "./event-stores.ts";
-import { HeadChecks, unknownSources, type SourceLimits } from "./head-checks.ts";
+import {
+  createHeadChecks,
+  unknownSources,
+  type HeadChecks,
+  type SourceLimits,
+} from "./head-checks.ts";
 import { refuseIdentity, toIncomingEvents } from "./incoming-events.ts";
 import { inflate, isGzip } from "./inflate.ts";
 import type { Notify } from "./notice.ts";
@@ -86,7 +91,7 @@ export class Receiver {
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
     this.#stores = new EventStores(storing, options);
     this.#nowMs = deps.nowMs ?? Date.now;
-    this.headChecks = new HeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
+    this.headChecks = createHeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;
   }
 

@@ -62,23 +62,24 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     if (rejection !== undefined) return refuse(request, response, { rejection, source });
     const bytes = bytesGiven(request);
     if (bytes !== undefined && bytes.byteLength <= source.bodyBytesMax) {
-      const received = await receiver.receive(toReceiveRequest(request, name, bytes));
+      const received = await receiver.receive({ ...headOf(request), source: name, body: bytes });
       return writeResponse(response, received, { close: false });
     }
     if (bytes !== undefined || request.readableDidRead) {
       const code = bytes === undefined ? "body_already_read" : "body_too_large";
       return refuse(request, response, { rejection: earlyRejection(code), source });
     }
+    const head = headOf(request);
     // Somebody else who reads the body, a middleware that counts bytes, does not wait for us.
     if (request.readableFlowing === null) await HEAD_IS_PARSED;
     const read =
       readArrived(request, source) ??
-      receiver.headChecks.refuseHead(source, headOf(request)) ??
+      receiver.headChecks.refuseHead(source, head) ??
       (await readBody(request, source, { clock, onBegin: askForBody }));
     if (!read.ok) return refuse(request, response, { ...read, source });
     answering.set(socket, (answering.get(socket) ?? 0) + 1);
     try {
-      const received = await receiver.receive(toReceiveRequest(request, name, read.body));
+      const received = await receiver.receive({ ...head, source: name, body: read.body });
       failpoint("ingress.before_answer");
       const isEnding = closing || receiver.closing || ending.has(socket);
       const isLast = isEnding || endsUnsigned(request, received);
@@ -126,15 +127,6 @@ function bytesGiven(request: IncomingMessage): Uint8Array | undefined {
     if (given instanceof Uint8Array) return given;
   }
   return undefined;
-}
-
-function toReceiveRequest(
-  request: IncomingMessage,
-  source: string,
-  body: Uint8Array,
-): ReceiveRequest {
-  const { method, url, headers } = headOf(request);
-  return { source, method, url, headers, body };
 }
 
 function headOf(request: IncomingMessage): Omit<ReceiveRequest, "source" | "body"> {
