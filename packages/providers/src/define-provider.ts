@@ -15,10 +15,14 @@ import {
 } from "@millrace/core";
 import { z } from "zod";
 import { createAnswer, type AnswerParts } from "./answers.ts";
-import { readDelivery } from "./identity/delivery-reader.ts";
 import { createIdentify, type IdentityParts } from "./identity/identify.ts";
-import { type DeliveryReader, type Location, placesOf } from "./identity/locations.ts";
-import { createSamples, locatedHeaders } from "./samples/located-samples.ts";
+import {
+  placesOf,
+  readDelivery,
+  type DeliveryReader,
+  type Location,
+} from "./identity/locations.ts";
+import { createSamples, locatedHeaders } from "./samples/create-samples.ts";
 import { behindKey, firstPresent, type Prove, type Scheme } from "./signature/signature.ts";
 import { splitKey } from "./signature/prepare-secrets.ts";
 import { badSignature } from "./signature/signed-message.ts";

@@ -9,8 +9,13 @@ import {
   type Refusal,
   jsonPieces,
 } from "@millrace/core";
-import { readDelivery } from "./delivery-reader.ts";
-import { type DeliveryReader, type Found, locate, type Location } from "./locations.ts";
+import {
+  locate,
+  readDelivery,
+  type DeliveryReader,
+  type Found,
+  type Location,
+} from "./locations.ts";
 import { createAnswer, refuse, type AnswerParts } from "../answers.ts";
 
 const UNKNOWN_TYPE = "unknown";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineProvider, defineProviderWith } from "../define-provider.ts";
-import { textToHeader } from "../identity/delivery-reader.ts";
-import { locate } from "../identity/locations.ts";
+import { locate, textToHeader } from "../identity/locations.ts";
 import githubSamples from "../samples/github.json" with { type: "json" };
 import gitlabSamples from "../samples/gitlab.json" with { type: "json" };
 import linearSamples from "../samples/linear.json" with { type: "json" };

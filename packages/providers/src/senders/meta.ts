@@ -1,10 +1,16 @@
 import { type Delivery, type Refusal, jsonPieces } from "@millrace/core";
 import { echo, noChallenge, refuse } from "../answers.ts";
 import { defineProvider } from "../define-provider.ts";
-import { readDelivery } from "../identity/delivery-reader.ts";
-import { type DeliveryReader, digest, type Found, joined, locate } from "../identity/locations.ts";
+import {
+  digest,
+  joined,
+  locate,
+  readDelivery,
+  type DeliveryReader,
+  type Found,
+} from "../identity/locations.ts";
 import samples from "../samples/meta.json" with { type: "json" };
-import { isSameText } from "../signature/algorithm-of.ts";
+import { isSameText } from "../signature/signature-algorithm.ts";
 import { signature } from "../signature/signature.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineProvider, defineProviderWith, type OptionParts } from "../define-provider.ts";
 import type { Locator } from "../identity/locations.ts";
-import { digitsOf } from "../samples/define-samples.ts";
+import { digitsOf } from "../samples/create-samples.ts";
 import hookMeshSamples from "../samples/hook-mesh.json" with { type: "json" };
 import standardSamples from "../samples/standard-webhooks.json" with { type: "json" };
 import svixSamples from "../samples/svix.json" with { type: "json" };

@@ -2,10 +2,15 @@ import { hash, type KeyObject } from "node:crypto";
 import type { DeliveryHead } from "@millrace/core";
 import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
-import { headerOf } from "../identity/delivery-reader.ts";
-import { isSameText, randomSecret } from "./algorithm-of.ts";
+import { headerOf } from "../identity/locations.ts";
 import { ENCODINGS, keysIn, prepareSecrets, type SignatureEncoding } from "./prepare-secrets.ts";
-import { isPublicKeyName, publicKeyAlgorithm, publicKeyOf } from "./public-key-algorithm.ts";
+import {
+  isPublicKeyName,
+  isSameText,
+  publicKeyAlgorithm,
+  publicKeyOf,
+  randomSecret,
+} from "./signature-algorithm.ts";
 import { headerName, parseOptions } from "./signature-options.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, TOLERANCE_MS } from "./signed-message.ts";

@@ -1,4 +1,4 @@
-import { MillraceError, plainWords } from "@millrace/core";
+import { MillraceError, plainWords, type Delivery, type SignedMessage } from "@millrace/core";
 import { z } from "zod";
 import {
   ENCODINGS,
@@ -6,7 +6,6 @@ import {
   type KeyEncoding,
   type SignatureEncoding,
 } from "./prepare-secrets.ts";
-import type { MessageMaker } from "./signature-algorithm.ts";
 import {
   isIdUnbounded,
   isMessageTemplate,
@@ -59,6 +58,15 @@ export interface SignatureOptions {
   /** Milliseconds that the signed time may be off, both ways. Default: 300,000. */
   toleranceMs?: number;
 }
+
+/**
+ * Makes the signed message of a delivery where no template says it: several where senders differ,
+ * or none when the delivery cannot have been signed. `url` is that of the options.
+ */
+export type MessageMaker = (
+  delivery: Pick<Delivery, "url" | "body">,
+  url: string,
+) => readonly SignedMessage[];
 
 const HEADER_PLACE = /\{header:([^{}]+)\}/;
 

@@ -7,10 +7,9 @@ import type {
   Verifier,
   VerifierOptions,
 } from "@millrace/core";
-import { headerOf, textToHeader } from "../identity/delivery-reader.ts";
-import { algorithmOf, randomSecret } from "./algorithm-of.ts";
+import { headerOf, textToHeader } from "../identity/locations.ts";
 import { prepareSecrets, splitKey } from "./prepare-secrets.ts";
-import type { SigningKey } from "./signature-algorithm.ts";
+import { algorithmOf, randomSecret, type SigningKey } from "./signature-algorithm.ts";
 import {
   parseSignature,
   type SignatureOptions,

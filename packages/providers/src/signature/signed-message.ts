@@ -6,7 +6,7 @@ import type {
   SignatureReason,
   SignedMessage,
 } from "@millrace/core";
-import { headerOf, isHeaderText, readDelivery } from "../identity/delivery-reader.ts";
+import { headerOf, isHeaderText, readDelivery } from "../identity/locations.ts";
 import { refuse } from "../answers.ts";
 
 /** The position of the signed time: a header, the JSON body (a path), or next to the signature. */

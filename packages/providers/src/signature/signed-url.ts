@@ -1,8 +1,8 @@
 import { readForm, type FormField, type SignedMessage } from "@millrace/core";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { queryOf } from "../identity/delivery-reader.ts";
-import type { MessageMaker } from "./signature-algorithm.ts";
+import { queryOf } from "../identity/locations.ts";
+import type { MessageMaker } from "./signature-options.ts";
 
 /** Options of a sender that signs the URL that it calls. */
 export interface UrlOptions {

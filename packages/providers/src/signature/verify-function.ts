@@ -6,7 +6,7 @@ import {
   type Verification,
 } from "@millrace/core";
 import { refuse } from "../answers.ts";
-import { randomSecret } from "./algorithm-of.ts";
+import { randomSecret } from "./signature-algorithm.ts";
 import { prepareSecrets } from "./prepare-secrets.ts";
 import type { Scheme } from "./signature.ts";
 import { badSignature, staleBy } from "./signed-message.ts";
