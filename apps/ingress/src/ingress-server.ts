@@ -1,5 +1,6 @@
 import {
   createServer,
+  STATUS_CODES,
   type IncomingMessage,
   type RequestListener,
   type Server,
@@ -124,12 +125,6 @@ export function hotRoute(url: string): string | undefined {
   return query === -1 ? url.slice(PREFIX.length) : url.slice(PREFIX.length, query);
 }
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  408: "Request Timeout",
-  431: "Request Header Fields Too Large",
-};
-
 /** No later byte counts: a sender must not read that it was wrong while its event is stored. */
 function answerClientError(
   error: NodeJS.ErrnoException,
@@ -145,7 +140,7 @@ function answerClientError(
   const status = statusOf(code);
   const body = JSON.stringify(errorBody(code, MESSAGES[code]));
   const head = [
-    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",

@@ -25,8 +25,40 @@ export function observeIntake({ registry, logger, next }: Deps): Notify {
 
 /** Labels are names of the config and codes, never a sender's text. */
 function createIntakeMetrics(registry: Registry): Notify {
-  const metrics = registerMetrics(registry);
-  const { deliveries, rejected, ack } = metrics;
+  const { counter, histogram } = metricsOf(registry);
+  const deliveries = counter(
+    "millrace_ingress_deliveries_total",
+    "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
+    "source",
+    "outcome",
+  );
+  const rejected = counter(
+    "millrace_ingress_rejected_total",
+    "Deliveries rejected, by source and error code, and why a signature failed.",
+    "source",
+    "code",
+    "failure",
+  );
+  const ack = histogram(
+    "millrace_ingress_ack_seconds",
+    "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
+    SECONDS,
+  );
+  const conflicts = counter(
+    "millrace_conflicts_total",
+    "Deliveries of a known event with a different body. The first body is kept.",
+    "source",
+  );
+  const unnoted = counter(
+    "millrace_deliveries_unnoted_total",
+    "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
+  );
+  const admission = counter(
+    "millrace_ingress_admission_refused_total",
+    "Deliveries rejected before their body was whole, by source and reason.",
+    "source",
+    "reason",
+  );
   return (notice) => {
     if (notice.kind === "answered") {
       const source = notice.source ?? "unknown";
@@ -35,52 +67,12 @@ function createIntakeMetrics(registry: Registry): Notify {
       const labels = { source, code, ...(failure && { failure: failure.reason }) };
       if (notice.outcome === "rejected") rejected.inc(labels);
       else ack.observe({ source }, notice.durationMs / 1_000);
-      if (notice.admission !== undefined)
-        metrics.admission.inc({ source, reason: notice.admission });
+      if (notice.admission !== undefined) admission.inc({ source, reason: notice.admission });
     } else if (notice.kind === "conflict") {
-      metrics.conflicts.inc({ source: notice.source });
+      conflicts.inc({ source: notice.source });
     } else if (notice.kind === "deliveries_unnoted") {
-      metrics.unnoted.inc(notice.deliveries);
+      unnoted.inc(notice.deliveries);
     }
-  };
-}
-
-function registerMetrics(registry: Registry) {
-  const { counter, histogram } = metricsOf(registry);
-  return {
-    deliveries: counter(
-      "millrace_ingress_deliveries_total",
-      "Deliveries answered, by source and outcome (accepted, duplicate, handshake, rejected).",
-      "source",
-      "outcome",
-    ),
-    rejected: counter(
-      "millrace_ingress_rejected_total",
-      "Deliveries rejected, by source and error code, and why a signature failed.",
-      "source",
-      "code",
-      "failure",
-    ),
-    ack: histogram(
-      "millrace_ingress_ack_seconds",
-      "Time from the last byte of the body to the response, for accepted and duplicate deliveries.",
-      SECONDS,
-    ),
-    conflicts: counter(
-      "millrace_conflicts_total",
-      "Deliveries of a known event with a different body. The first body is kept.",
-      "source",
-    ),
-    unnoted: counter(
-      "millrace_deliveries_unnoted_total",
-      "Deliveries of known events that were not counted: too many were waiting to be written, or Postgres did not answer.",
-    ),
-    admission: counter(
-      "millrace_ingress_admission_refused_total",
-      "Deliveries rejected before their body was whole, by source and reason.",
-      "source",
-      "reason",
-    ),
   };
 }
 
@@ -96,20 +88,17 @@ function logNotices(logger: Logger): Notify {
       return logError("deliveries not counted", notice.error);
     if (notice.kind === "redelivered" && notice.error !== undefined)
       return logError(`redelivery: ${notice.source}`, notice.error);
-    if (notice.kind === "conflict") return logConflict(notice);
+    if (notice.kind === "conflict") {
+      // An investigation needs the id, and the sender has signed the body.
+      const id = JSON.stringify(notice.eventId);
+      const text = `a different body was delivered under the id ${id}`;
+      return rejections(`conflict: ${notice.source}`, text);
+    }
     if (notice.kind === "unexpected") {
       return logError(`unexpected: ${notice.source ?? "unknown"}`, withoutMessage(notice.error));
     }
     if (notice.kind === "answered") logRejection(notice);
   };
-
-  // An investigation needs the id, and the sender has signed the body.
-  function logConflict({ source, eventId }: IntakeNotice & { kind: "conflict" }): void {
-    rejections(
-      `conflict: ${source}`,
-      `a different body was delivered under the id ${JSON.stringify(eventId)}`,
-    );
-  }
 
   function logRejection(notice: IntakeNotice & { kind: "answered" }): void {
     const { source = "unknown", tenant, asked, code, failure } = notice;

@@ -66,7 +66,7 @@ export function redisProblem(text: string): string | undefined {
   const problem = addressProblem(text, url);
   if (problem !== undefined || url === undefined) return problem;
   const { pathname, searchParams, username, password } = url;
-  if (!isDecodable(username + password)) return NO_URL;
+  if (percentDecoded(username + password) === undefined) return NO_URL;
   const isSentinel = SENTINEL.test(text);
   if (isSentinel && !/^\/[^/]+$/.test(pathname)) {
     return "names no primary: write redis+sentinel://host:26379/name";
@@ -93,12 +93,11 @@ function addressProblem(text: string, url: URL | undefined): string | undefined 
 const isNoPort = (text: string): boolean =>
   !/^\d{1,5}$/.test(text) || Number(text) < 1 || Number(text) > PORT_MAX;
 
-function isDecodable(text: string): boolean {
+export function percentDecoded(text: string): string | undefined {
   try {
-    decodeURIComponent(text);
-    return true;
+    return decodeURIComponent(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

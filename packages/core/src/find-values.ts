@@ -1,6 +1,5 @@
 import { isStorableWithin } from "./event.ts";
-import { parsePayload, textAt } from "./payload.ts";
-import { parsePosition, valueAt } from "./position.ts";
+import { parsePayload, parsePosition, textAt, valueAt } from "./payload.ts";
 
 /** A value of a source's bodies by which its events are found: `customer`, at `data.customer`. */
 export interface FindPath {

@@ -1,3 +1,5 @@
+import { percentDecoded } from "./connection-urls.ts";
+
 /** Names of secrets, alone or at the end of a longer name: `DB_PASSWORD`, `accessToken`. */
 const NAMES =
   "credential|password|passwd|pwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|account|auth|encryption|private|signing)[_-]?key|signature|session[_-]?id";
@@ -86,10 +88,5 @@ export function secretsOf(env: Readonly<Record<string, string | undefined>>): st
 
 function passwordsOf(url: string): string[] {
   const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#:@]*:([^/?#]+)@/i.exec(url) ?? [];
-  if (password === undefined) return [];
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
+  return password === undefined ? [] : [password, percentDecoded(password) ?? password];
 }

@@ -37,6 +37,5 @@ export type * from "./settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
 export * from "./payload.ts";
-export * from "./position.ts";
 export * from "./find-values.ts";
 export { wordsOf } from "./words-of.ts";

@@ -29,7 +29,9 @@ export class QueueKeys {
   /** @throws `invalid_config` when one of them is not 32 bytes as hex or base64. */
   constructor(text: string) {
     const keys = split(text).map((part) => decode(part) ?? refuse());
-    for (const key of keys) this.#live.set(nameOf(key), createSecretKey(key));
+    for (const key of keys) {
+      this.#live.set(hash("sha256", key, "hex").slice(0, 8), createSecretKey(key));
+    }
     const [[kid, signing] = refuse()] = this.#live;
     this.kid = kid;
     this.#signing = signing;
@@ -58,10 +60,6 @@ export function makeQueueKey(): string {
 
 function macOf(key: KeyObject, text: string): string {
   return createHmac("sha256", key).update(text).digest("base64url");
-}
-
-function nameOf(key: Buffer): string {
-  return hash("sha256", key, "hex").slice(0, 8);
 }
 
 function split(text: string): string[] {

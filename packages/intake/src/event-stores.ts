@@ -26,12 +26,6 @@ export interface ActiveStore {
   readonly preferred: StoreName | undefined;
 }
 
-interface Ended {
-  readonly events: readonly IncomingEvent[];
-  readonly results: readonly StoreResult[];
-  readonly leftMs: () => number;
-}
-
 /** The part of an answer's time that the stores share. The rest is for a retry, and for us. */
 const STORES_SHARE = 0.8;
 const REST_MS = 250;
@@ -47,11 +41,10 @@ export class EventStores {
   readonly #notify: Notify;
   readonly #timeoutMs: number;
 
-  constructor({ config, stores, redelivery, notify }: Deps, options: { callsMax?: number } = {}) {
+  constructor({ config, stores, redelivery, notify }: Deps) {
     const { batchMax, inFlightBytesMax, answerTimeoutMs } = config.ingress;
     const writing = {
       batchMax,
-      callsMax: options.callsMax ?? 1,
       timeoutMs: storeTimeoutMs(config.ingress, stores.length),
       abandonedBytesMax: inFlightBytesMax / 4,
       restMs: stores.length > 1 ? REST_MS : 0,
@@ -78,12 +71,9 @@ export class EventStores {
     for (const { eventId } of withResult("conflict", events, results)) {
       this.#notify({ kind: "conflict", source: source.name, eventId });
     }
-    const hasEnded = results.includes("failed") || results.includes("completed");
-    if (hasEnded && this.#redeliver !== undefined) {
+    if (results.includes("failed") || results.includes("completed")) {
       const leftMs = () => this.#timeoutMs - (performance.now() - startedMs);
-      if (!(await this.#runAgain(this.#redeliver, source, { events, results, leftMs }))) {
-        return "unavailable";
-      }
+      if (!(await this.#runAgain(source, events, results, leftMs))) return "unavailable";
     }
     return results.includes("accepted") ? "accepted" : "duplicate";
   }
@@ -93,10 +83,13 @@ export class EventStores {
   }
 
   async #runAgain(
-    redeliver: Redeliver,
     { name, redelivery }: ReadySource,
-    { events, results, leftMs }: Ended,
+    events: readonly IncomingEvent[],
+    results: readonly StoreResult[],
+    leftMs: () => number,
   ): Promise<boolean> {
+    const redeliver = this.#redeliver;
+    if (redeliver === undefined) return true;
     const failed = redelivery === "retry" ? withResult("failed", events, results) : NONE;
     const completed = withResult("completed", events, results);
     // A ledger that is down is not waited for: the reconciler compares what completed.

@@ -118,15 +118,13 @@ export function createHeadChecks(
     }
   }
 
-  function reportRefused({
-    rejection: { outcome, code, failure },
-    reason,
-    source,
-  }: RefusedRequest): void {
+  function reportRefused({ rejection, reason, source }: RefusedRequest): Received {
+    const { outcome, code, failure } = rejection;
     const admission = reason ?? (code && REASONS[code]);
     const { name, asked } = source ?? {};
     const answered = { kind: "answered", source: name, asked, outcome, code, failure } as const;
     notify({ ...answered, admission, durationMs: 0 });
+    return rejection;
   }
 
   return { refuseHead, reportRefused };

@@ -2,17 +2,13 @@ import {
   errorBody,
   statusOf,
   type Answer,
+  type Delivery,
   type ErrorCode,
   type SignatureFailure,
 } from "@millrace/core";
 
-export interface ReceiveRequest {
+export interface ReceiveRequest extends Pick<Delivery, "method" | "url" | "headers" | "body"> {
   readonly source: string;
-  readonly method: string;
-  readonly url: string;
-  /** Lower-case names. A header that came twice has its values joined with ", ". */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: Uint8Array;
 }
 
 export interface Received {

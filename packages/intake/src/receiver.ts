@@ -57,11 +57,6 @@ export interface Readiness {
   readonly stores: Readonly<Record<string, StoreName | "none">>;
 }
 
-export interface ReceiverOptions {
-  /** Calls to each event store in flight at once; what arrives meanwhile shares the next. */
-  readonly callsMax?: number;
-}
-
 export class Receiver {
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly limits: IngressConfig;
@@ -77,7 +72,7 @@ export class Receiver {
   #closing = false;
 
   /** @throws `missing_secret` with every source that has no usable secret. */
-  constructor(deps: ReceiverDeps, options: ReceiverOptions = {}) {
+  constructor(deps: ReceiverDeps) {
     this.limits = deps.config.ingress;
     this.notify = safeNotify(deps);
     const config = { sources: withUrl(deps.config.sources) };
@@ -89,7 +84,7 @@ export class Receiver {
     const digest = digestOfSecrets({ ...deps, config });
     this.#unknown = unknownSources([...this.#sources.values()], digest);
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
-    this.#stores = new EventStores(storing, options);
+    this.#stores = new EventStores(storing);
     this.#nowMs = deps.nowMs ?? Date.now;
     this.headChecks = createHeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;

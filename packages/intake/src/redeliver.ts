@@ -40,7 +40,7 @@ export function createRedeliver(port: RedeliveryPort, notify: Notify) {
         // A server that was restored has cut the connection; the second try makes another one.
         return await ask().catch(ask);
       },
-      { sizeMax: LOOKUPS_MAX, inFlightMax: 1 },
+      { sizeMax: LOOKUPS_MAX },
     );
 
   return {

@@ -14,7 +14,7 @@ import { ownAnswer, providerAnswer, type Received } from "./received.ts";
 import { TenantVerifications } from "./tenant-verifications.ts";
 import { createVerifications, type Verifications } from "./verifications.ts";
 
-export interface ReadySource {
+export interface ReadySource extends Pick<SourcePolicy, "ack" | "redelivery"> {
   readonly name: string;
   readonly provider: Provider;
   readonly verifier: Pick<TenantVerifications | Verifications, "precheck" | "verify">;
@@ -23,8 +23,6 @@ export interface ReadySource {
   readonly methods: readonly string[];
   readonly bodyBytesMax: number;
   readonly bytes: SourceBytes;
-  readonly ack: SourcePolicy["ack"];
-  readonly redelivery: SourcePolicy["redelivery"];
   readonly accepted: Received;
   readonly duplicate: Received;
 }
@@ -56,10 +54,9 @@ export function digestOfSecrets(deps: {
   config: Pick<Config, "sources">;
   secrets: Readonly<Record<string, readonly string[]>>;
 }): Buffer {
-  const live = Object.entries(deps.config.sources).map(([name, source]) => [
-    name,
-    liveSecrets(name, source, deps.secrets),
-  ]);
+  const live = Object.entries(deps.config.sources).map(([name, source]) => {
+    return [name, liveSecrets(name, source, deps.secrets)];
+  });
   return createHash("sha256").update(JSON.stringify(live)).digest();
 }
 
@@ -94,7 +91,6 @@ function prepareSource(
 ): Omit<ReadySource, "name" | "bytes" | "bodyBytesMax"> {
   const { provider, options } = source;
   const { accepted, duplicate } = provider.answers ?? {};
-  const { ack, redelivery } = options;
   return {
     provider,
     methods: provider.methods,
@@ -103,8 +99,8 @@ function prepareSource(
       : createVerifications(source, secrets),
     hasTenants: hasTenants(source),
     inflates: provider.inflate !== undefined,
-    ack,
-    redelivery,
+    ack: options.ack,
+    redelivery: options.redelivery,
     accepted: accepted ? providerAnswer("accepted", accepted) : ownAnswer("accepted"),
     duplicate: duplicate ? providerAnswer("duplicate", duplicate) : ownAnswer("duplicate"),
   };

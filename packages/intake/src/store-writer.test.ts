@@ -42,7 +42,7 @@ function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
     breakerOf: (source) => (source === "apart" ? apart : breaker),
   };
   const writer = new StoreWriter(store, () => {}, {
-    ...{ batchMax: 10, callsMax: 1, timeoutMs: 50, abandonedBytesMax: 0 },
+    ...{ batchMax: 10, timeoutMs: 50, abandonedBytesMax: 0 },
     restMs,
   });
   return { breaker, apart, writer };

@@ -19,7 +19,6 @@ import type { Notify } from "./notice.ts";
 
 export interface StoreWriterOptions {
   readonly batchMax: number;
-  readonly callsMax: number;
   readonly timeoutMs: number;
   readonly abandonedBytesMax: number;
   readonly restMs: number;
@@ -78,7 +77,6 @@ export class StoreWriter {
     this.#deadlines = new Deadlines(options.timeoutMs, (delivery) => this.#giveUp(delivery));
     this.#batcher = createBatcher((waiting) => this.#putWaiting(waiting), {
       sizeMax: options.batchMax,
-      inFlightMax: options.callsMax,
     });
   }
 

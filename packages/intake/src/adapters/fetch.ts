@@ -1,4 +1,4 @@
-import { rejectEarly, type RefusedRequest } from "../head-checks.ts";
+import { rejectEarly } from "../head-checks.ts";
 import { BodyClock, refused } from "../incoming-body.ts";
 import { earlyRejection, type Received } from "../received.ts";
 import type { Receiver } from "../receiver.ts";
@@ -10,6 +10,7 @@ export type FetchHandler = (request: Request, source: string) => Promise<Respons
 /** For fetch's Request and Response (Hono, Next.js). Nothing may have read the body before. */
 export function createFetchAdapter(receiver: Receiver): FetchHandler {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
+  const { refuseHead, reportRefused: refuse } = receiver.headChecks;
 
   async function serve(request: Request, name: string): Promise<Received> {
     const source = receiver.source(name);
@@ -25,7 +26,7 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
     if (request.body === null)
       return await receiver.receive({ ...head, source: name, body: EMPTY });
     const read =
-      receiver.headChecks.refuseHead(source, head) ??
+      refuseHead(source, head) ??
       (await readStream(request.body, source, { clock, length: announcedIn(headers) }));
     if (!read.ok) return refuse({ ...read, source });
     try {
@@ -33,11 +34,6 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
     } finally {
       read.pool.release(read.bytes);
     }
-  }
-
-  function refuse(refusal: RefusedRequest): Received {
-    receiver.headChecks.reportRefused(refusal);
-    return refusal.rejection;
   }
 
   return async (request, source) => toResponse(await serve(request, source));

@@ -73,10 +73,7 @@ export const gitlab = defineProviderWith<GitlabOptions>(
   }),
 );
 
-/**
- * Events of Linear. The signed time is `webhookTimestamp` in the body; the header of that name is
- * signed by nobody.
- */
+/** Events of Linear. The header with the time is signed by nobody, unlike that in the body. */
 export const linear = defineProvider({
   name: "linear",
   idPrefix: "uuid",

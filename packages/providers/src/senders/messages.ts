@@ -11,7 +11,7 @@ import sendgridSamples from "../samples/sendgrid.json" with { type: "json" };
 import slackSamples from "../samples/slack.json" with { type: "json" };
 import twilioSamples from "../samples/twilio.json" with { type: "json" };
 import zoomSamples from "../samples/zoom.json" with { type: "json" };
-import { type Scheme, signature } from "../signature/signature.ts";
+import { signature, v0Signature, type Scheme } from "../signature/signature.ts";
 import { LONG_TOLERANCE_MS } from "../signature/signed-message.ts";
 import { signedUrl, urlFormMessage } from "../signature/signed-url.ts";
 
@@ -52,9 +52,7 @@ export const mandrill = defineProviderAt("mandrill", urlWithoutQuery, ({ url }) 
   challenge: { method: "HEAD", answer: () => ({}) },
 }));
 
-/**
- * Twilio SendGrid's Event Webhook: ECDSA, checked with the verification key that its settings show.
- */
+/** Twilio SendGrid's Event Webhook. The secret is the verification key that its settings show. */
 export const sendgrid = defineProvider({
   name: "sendgrid",
   verify: signature({
@@ -82,12 +80,7 @@ export const sendgrid = defineProvider({
 export const slack = defineProvider({
   name: "slack",
   idPrefix: "Ev",
-  verify: signature({
-    header: "x-slack-signature",
-    prefix: "v0=",
-    message: "v0:{ts}:{body}",
-    time: { header: "x-slack-request-timestamp" },
-  }),
+  verify: v0Signature("x-slack"),
   // The one event without an id is `app_rate_limited`, which names its minute.
   id: [
     formId,
@@ -182,13 +175,7 @@ export const twitch = defineProvider({
  */
 export const zoom = defineProvider({
   name: "zoom",
-  verify: signature({
-    header: "x-zm-signature",
-    prefix: "v0=",
-    message: "v0:{ts}:{body}",
-    time: { header: "x-zm-request-timestamp" },
-    toleranceMs: LONG_TOLERANCE_MS,
-  }),
+  verify: v0Signature("x-zm", { toleranceMs: LONG_TOLERANCE_MS }),
   id: digest("json:payload", "json:event", "json:event_ts"),
   type: "json:event",
   idIsSigned: true,

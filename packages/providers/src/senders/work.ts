@@ -33,7 +33,7 @@ export const mux = defineProvider({
 
 /**
  * Events of Sanity. The body is yours (a projection), so that id and type stand in headers, which
- * the signature does not cover. The tolerance is a day, as none is documented.
+ * the signature does not cover.
  */
 export const sanity = defineProvider({
   name: "sanity",
@@ -59,10 +59,7 @@ export const segment = defineProvider({
   repeatsDays: 1,
 });
 
-/**
- * Events of Cal.com, without an id, and without a type where the webhook has a template of its own.
- * They are sent once.
- */
+/** Events of Cal.com, without an id; without a type where the webhook has its own template. */
 export const calcom = defineProvider({
   name: "calcom",
   verify: signature({ header: "x-cal-signature-256" }),
@@ -129,10 +126,7 @@ export const workos = defineProvider({
   dataField: "data",
 });
 
-/**
- * Events of Zendesk. Those of a trigger or an automation have a body of yours, with or without a
- * type. The tolerance is a day, as none is documented.
- */
+/** Events of Zendesk. Those of a trigger have a body of yours, with or without a type. */
 export const zendesk = defineProvider({
   name: "zendesk",
   verify: signature({

@@ -12,8 +12,8 @@ import { prepareSecrets, splitKey } from "./prepare-secrets.ts";
 import { algorithmOf, randomSecret, type SigningKey } from "./signature-algorithm.ts";
 import {
   parseSignature,
-  type SignatureOptions,
   type ParsedSignature,
+  type SignatureOptions,
 } from "./signature-options.ts";
 import {
   badSignature,
@@ -203,13 +203,13 @@ export function firstPresent(schemes: Scheme | readonly [Scheme, ...Scheme[]]): 
 
 /** The same for secrets with a key in front, which signs nothing: `key:secret`. */
 export function behindKey(scheme: Scheme): Scheme {
-  const secretOf = (secret: string) => splitKey(secret)[1];
+  const bare = (secrets: readonly string[]) => secrets.map((secret) => splitKey(secret)[1]);
   return {
     ...scheme,
-    createVerifier: (secrets, options) => scheme.createVerifier(secrets.map(secretOf), options),
-    sign: (request) => scheme.sign({ ...request, secret: secretOf(request.secret) }),
+    createVerifier: (secrets, options) => scheme.createVerifier(bare(secrets), options),
+    sign: (request) => scheme.sign({ ...request, secret: splitKey(request.secret)[1] }),
     generateSecret: () => `${scheme.generateSecret().slice(0, 16)}:${scheme.generateSecret()}`,
-    prove: (secrets, text) => scheme.prove(secrets.map(secretOf), text),
+    prove: (secrets, text) => scheme.prove(bare(secrets), text),
   };
 }
 
@@ -225,6 +225,17 @@ export function standardSignature(
   });
 }
 
+/** As Slack signs: version, time, and body, with `v0=` in front. */
+export function v0Signature(prefix: string, own?: Partial<SignatureOptions>): Scheme {
+  return signature({
+    header: `${prefix}-signature`,
+    prefix: "v0=",
+    message: "v0:{ts}:{body}",
+    time: { header: `${prefix}-request-timestamp` },
+    ...own,
+  });
+}
+
 /** As Stripe signs: time and body, with `t=<time>,v1=<signature>` in the header. */
 export function timedSignature(header: string, own?: Partial<SignatureOptions>): Scheme {
   return signature({
@@ -236,14 +247,6 @@ export function timedSignature(header: string, own?: Partial<SignatureOptions>):
   });
 }
 
-interface SignatureFormat {
-  read(value: string): {
-    readonly candidates: readonly string[];
-    readonly timestamps: readonly string[];
-  };
-  write(signature: string, timestamp: string): string;
-}
-
 /** Senders write two signatures while a secret changes; ten thousand must not be compared. */
 const LIST_ITEMS_MAX = 32;
 
@@ -253,13 +256,13 @@ const LIST_ITEMS_MAX = 32;
  * times and is refused; or in the list of Standard Webhooks (`v1,<base64> v1a,<base64>`), where one
  * that came twice is a longer list. Items of other names are skipped.
  */
-function formatOf({ algorithm, pairs, prefix }: ParsedSignature): SignatureFormat {
+function formatOf({ algorithm, pairs, prefix }: ParsedSignature) {
   const isList = algorithm === "standard";
   const separator = isList ? " " : pairs?.separator;
   const name = pairs === undefined ? prefix : `${pairs.signature}=`;
   const timeName = pairs?.time === undefined ? undefined : `${pairs.time}=`;
   return {
-    read(value) {
+    read(value: string) {
       const items =
         separator === undefined
           ? [value]
@@ -269,7 +272,7 @@ function formatOf({ algorithm, pairs, prefix }: ParsedSignature): SignatureForma
         timestamps: timeName === undefined ? [] : behind(timeName, items),
       };
     },
-    write: (text, ts) =>
+    write: (text: string, ts: string) =>
       (timeName === undefined ? "" : timeName + ts + separator) + (isList ? "v1," : name) + text,
   };
 }

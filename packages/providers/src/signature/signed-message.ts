@@ -32,8 +32,8 @@ export function readHeadParts(head: DeliveryHead, rules: HeadRules): HeadParts |
   const ts = readTs(head, rules);
   if ("code" in ts) return ts;
   if (idHeader === undefined) return { id: "", ts: ts.text, tsMs: ts.ms };
-  const id = headerOf(head, idHeader) ?? "";
-  if (id === "") return badId("header_missing", `the header ${idHeader} is missing`);
+  const id = headerOf(head, idHeader);
+  if (!id) return badId("header_missing", `the header ${idHeader} is missing`);
   // "a.b" with the time 1 signs the same bytes as "a" with the time "b.1".
   if (!template.isBounded(id) || !isHeaderText(id)) {
     return badId("malformed", "it holds a character that no id of this sender may hold");
@@ -61,9 +61,11 @@ function readTs(
   if (time === undefined || time.json !== undefined) return { text: "", ms: 0 };
   const found = time.header === undefined ? timestamps : [headerOf(head, time.header)];
   const [text] = found;
-  if (text === undefined || text === "") {
-    const reason = time.header === undefined ? "malformed" : "header_missing";
-    return badTimestamp(reason, "it is missing");
+  if (!text) {
+    return badTimestamp(
+      time.header === undefined ? "malformed" : "header_missing",
+      "it is missing",
+    );
   }
   if (found.length > 1) return badTimestamp("malformed", "it is there more than once");
   const ms = readTimestamp(text, time.unit);
@@ -89,11 +91,7 @@ export interface MessageParts {
   readonly body: Uint8Array;
 }
 
-export interface MessageTemplate {
-  /** False for an id whose end could be moved: `a.b` where `.` follows `{id}`. */
-  isBounded(id: string): boolean;
-  build(parts: MessageParts): SignedMessage;
-}
+export type MessageTemplate = ReturnType<typeof compileTemplate>;
 
 /** Printable ASCII in which `{id}` and `{ts}` may stand once, and `{body}` does. */
 export function isMessageTemplate(text: string): boolean {
@@ -114,18 +112,21 @@ export function isIdUnbounded(text: string, unit: TimestampUnit = "s"): boolean 
 }
 
 /** Makes a template ready: `{ts}.{body}`. It must be one (`isMessageTemplate`). */
-export function compileTemplate(text: string): MessageTemplate {
+export function compileTemplate(text: string) {
   const pieces = text.split(/(\{(?:id|ts|body)\})/);
   const at = pieces.indexOf("{id}");
   const before = pieces[at - 1] ?? "";
   const after = at === -1 ? "" : (pieces[at + 1] ?? "");
   const present = pieces.filter((piece) => piece !== "");
   return {
-    // With "::" behind it an id must not hold that or end in ":", which would begin it early.
-    isBounded: (id) =>
+    /**
+     * False for an id whose end could be moved: `a.b` where `.` follows `{id}`. With "::" behind it
+     * an id must not hold that or end in ":", which would begin it early.
+     */
+    isBounded: (id: string) =>
       (before === "" || (before + id).lastIndexOf(before) === 0) &&
       (after === "" || (id + after).indexOf(after) === id.length),
-    build: ({ id, ts, body }) =>
+    build: ({ id, ts, body }: MessageParts): SignedMessage =>
       present.map((piece) => {
         if (piece === "{body}") return body;
         if (piece === "{ts}") return ts;
@@ -173,12 +174,7 @@ export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
  * Refuses what lies further than the tolerance in the past, or in the future of `nowMs` and the
  * `aheadMs` behind it.
  */
-export function checkAge(
-  signedAtMs: number,
-  nowMs: number,
-  toleranceMs: number,
-  aheadMs = 0,
-): Refusal | undefined {
+export function checkAge(signedAtMs: number, nowMs: number, toleranceMs: number, aheadMs = 0) {
   const ageMs = nowMs - signedAtMs;
   if (ageMs <= toleranceMs && -ageMs <= toleranceMs + aheadMs) return undefined;
   return staleBy(Math.round(ageMs / 1_000));
