@@ -170,7 +170,6 @@ function fromParsed(envelope: Envelope): EnvelopedEvent {
 
 export interface EventJob {
   readonly event: EnvelopedEvent;
-  /** The reason not to trust the job; undefined when Millrace wrote it. */
   readonly mac?: MacProblem | undefined;
   /**
    * Changes when someone retries the failed job or adds it again, not when a worker died or handed

@@ -11,7 +11,6 @@ const findSchema = z
     abort: true,
   });
 
-/** A whole number within two bounds. */
 export const whole = (min: number, max: number) => z.int().min(min).max(max);
 
 export const sourceOptionsSchema = z.strictObject({
@@ -112,9 +111,7 @@ export function withUrl<S extends { readonly provider: Provider }>(
 export interface SourceRules {
   /** False for a source whose equal signed messages may be several events. */
   bodyDedup(this: void, source: string): boolean;
-  /** Fields of a source's bodies that say which attempt of the sender it is. */
   attemptFields(this: void, source: string): readonly string[];
-  /** The values of a source's bodies by which its events are found. */
   readonly find: ReadonlyMap<string, readonly FindPath[]>;
 }
 

@@ -33,7 +33,6 @@ const REST_MS = 250;
 const QUEUED_BODY_BYTES_MAX = 256 * 1024;
 
 export class EventStores {
-  /** Pings one store by name. One that does not answer is treated as down from then on. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly #writers: readonly StoreWriter[];
   readonly #orders: Readonly<Record<StoreName, readonly StoreWriter[]>>;

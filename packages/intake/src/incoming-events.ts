@@ -75,11 +75,9 @@ export function refuseIdentity(
     const why = `it has no event id of 1 to ${idBytesMax} bytes of UTF-8`;
     return rejection("invalid_event_id", `Cannot identify the event: ${why}`);
   }
-  if (!isText(type, EVENT_TYPE_BYTES_MAX)) {
-    const why = `its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`;
-    return rejection("invalid_event_type", `Cannot identify the event: ${why}`);
-  }
-  return undefined;
+  if (isText(type, EVENT_TYPE_BYTES_MAX)) return undefined;
+  const why = `its type is not 1 to ${EVENT_TYPE_BYTES_MAX} bytes of UTF-8`;
+  return rejection("invalid_event_type", `Cannot identify the event: ${why}`);
 }
 
 function isText(text: unknown, bytesMax: number): boolean {

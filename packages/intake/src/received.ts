@@ -49,18 +49,16 @@ export function rejection(
   const status = statusOf(code);
   const text =
     status === 401 ? "Cannot accept the delivery: its signature is missing or not valid" : message;
+  // Spread out, so that senders that were refused together do not come back together.
+  const retryAfterSeconds = 1 + Math.floor(Math.random() * 5);
+  const retry = status === 503 && { "retry-after": String(retryAfterSeconds) };
   return {
     status,
-    headers: { ...JSON_HEADERS, ...(status === 503 ? retryAfter() : {}), ...headers },
+    headers: { ...JSON_HEADERS, ...retry, ...headers },
     body: JSON.stringify(errorBody(code, text)),
     outcome: "rejected",
     code,
   };
-}
-
-// Spread out, so that senders that were refused together do not come back together.
-function retryAfter(): Record<string, string> {
-  return { "retry-after": String(1 + Math.floor(Math.random() * 5)) };
 }
 
 /** The response to an unchecked signature is that of a wrong one: a stranger learns no source. */
@@ -70,9 +68,8 @@ export function unverified(code: ErrorCode, failure?: SignatureFailure): Receive
 
 export function methodNotAllowed(methods: readonly string[]): Received {
   const allow = methods.join(", ");
-  return rejection("method_not_allowed", `Cannot receive webhooks by this method: use ${allow}`, {
-    allow,
-  });
+  const message = `Cannot receive webhooks by this method: use ${allow}`;
+  return rejection("method_not_allowed", message, { allow });
 }
 
 const MESSAGES = {

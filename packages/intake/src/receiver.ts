@@ -145,7 +145,6 @@ export class Receiver {
     return isWhole ? { source, tenant } : {};
   }
 
-  /** Checks every event store. One that does not answer is down from then on. */
   async ready(): Promise<Readiness> {
     if (this.#closing) {
       return { status: "not_ready", parts: { receiver: "closing" }, stores: {} };

@@ -18,7 +18,6 @@ const RETRY_MS = 5_000;
 const AGE_MAX_MS = 60_000;
 
 interface Tenant {
-  /** Undefined for an unknown tenant. */
   readonly verifications?: Verifications | undefined;
   readonly triedAtMs: number;
   /** Of the latest read, if it failed: then what was known before counts. */

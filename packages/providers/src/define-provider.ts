@@ -2,7 +2,7 @@ import {
   MillraceError,
   plainWords,
   sourceOptionsSchema,
-  type Delivery,
+  type DeliveryHead,
   type Provider,
   type Refusal,
   type SignRequest,
@@ -132,10 +132,9 @@ export function defineProviderAt<DataField extends string = never>(
   const define = defineProviderWith(name, z.strictObject({ url }), partsOf);
   const factory = (options?: UrlOptions & SourceOptions) => {
     const source = Reflect.apply(define, undefined, [options]);
+    if (options?.url !== undefined) return source;
     const at = (registered: string) => define({ url: registered }).provider;
-    return options?.url === undefined
-      ? { ...source, provider: { ...source.provider, at } }
-      : source;
+    return { ...source, provider: { ...source.provider, at } };
   };
   return factory as SourceFactory<never, DataField, UrlOptions>;
 }
@@ -210,7 +209,7 @@ function createVerifier(
   if (challenge === undefined) return verifier;
   const { method } = challenge;
   // A POST with a signature is a delivery. By the other methods nothing is ever delivered.
-  const isAsked = (head: Pick<Delivery, "method" | "headers" | "url" | "receivedAtMs">) =>
+  const isAsked = (head: DeliveryHead) =>
     head.method === method && (method !== "POST" || !scheme.isPresent(head));
   return {
     verify(delivery) {

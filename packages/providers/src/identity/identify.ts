@@ -18,8 +18,6 @@ import {
 } from "./locations.ts";
 import { createAnswer, refuse, type AnswerParts } from "../answers.ts";
 
-const UNKNOWN_TYPE = "unknown";
-
 /** Cuts a delivery into the bodies of its events. */
 export type Split = (delivery: Delivery) => readonly Uint8Array[] | Refusal;
 
@@ -67,12 +65,11 @@ function identifyOne({ id, type, typeIsOptional = type === undefined }: Identity
     const eventId = textOf(findId(reader), "invalid_event_id", EVENT_ID_BYTES_MAX);
     if (typeof eventId !== "string") return eventId;
     const found = findType(reader);
-    const text =
-      found === "missing" && typeIsOptional
-        ? UNKNOWN_TYPE
-        : textOf(found, "invalid_event_type", EVENT_TYPE_BYTES_MAX);
-    if (typeof text !== "string") return text;
-    return { ok: true, events: [{ eventId, type: text }] };
+    if (found === "missing" && typeIsOptional) {
+      return { ok: true, events: [{ eventId, type: "unknown" }] };
+    }
+    const text = textOf(found, "invalid_event_type", EVENT_TYPE_BYTES_MAX);
+    return typeof text === "string" ? { ok: true, events: [{ eventId, type: text }] } : text;
   };
 }
 

@@ -20,20 +20,17 @@ const newFields = (): Fields => Object.create(null);
 
 /** The provider's samples, or plain bodies with id and type in their locations. */
 export function createSamples({ id, type, each, body, dataField, samples }: Parts): Samples {
-  const inner = body?.replace(/^base64:/, "");
+  const [place] = placesOf(body?.replace(/^base64:/, ""));
   const isForm = [...placesOf(id), ...placesOf(type)].some(({ kind }) => kind === "form");
   const writeForm = (json: string) => new URLSearchParams(JSON.parse(json)).toString();
   if (samples !== undefined) return defineSamples(samples, isForm ? writeForm : undefined);
-  const sample = (request: SampleRequest): Fields | Fields[] => {
+  const sample = (request: SampleRequest): string => {
     const fields = newFields();
     fields["created_at"] = new Date(request.nowMs).toISOString();
     if (dataField !== undefined) fields[dataField] = newFields();
-    for (const [place, text] of idsAt(id, request.eventId)) put(fields, place, text);
-    for (const [place, text] of textsAt(type, request.type)) put(fields, place, text);
-    return typeof each === "string" ? listAt(each, fields) : fields;
-  };
-  const write = (value: Fields | Fields[]): string => {
-    const [place] = placesOf(inner);
+    const texts = [...idsAt(id, request.eventId), ...textsAt(type, request.type)];
+    for (const [position, written] of texts) put(fields, position, written);
+    const value = typeof each === "string" ? listAt(each, fields) : fields;
     const text = JSON.stringify(value);
     if (isForm) return writeForm(text);
     if (place === undefined) return text;
@@ -41,7 +38,7 @@ export function createSamples({ id, type, each, body, dataField, samples }: Part
     if (!Array.isArray(value)) put(value, place, Buffer.from(text).toString("base64"));
     return JSON.stringify(value);
   };
-  return { sampleTypes: ["sample.created"], sample: (request) => write(sample(request)) };
+  return { sampleTypes: ["sample.created"], sample };
 }
 
 function idsAt(location: Location, eventId: string): ReturnType<typeof textsAt> {

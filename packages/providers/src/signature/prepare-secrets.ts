@@ -70,8 +70,6 @@ const PREFIX = /^(?:v1,)?whsec_/;
 const TEXT_BYTES_MIN = 8;
 const DECODED_BYTES_MIN = 16;
 
-// The key's bytes; undefined when the secret is not in this encoding or too short: 8 bytes as
-// text, 16 decoded. `base64` takes the secret with or without its `whsec_`.
 function readKey(secret: string, encoding: KeyEncoding): Uint8Array | undefined {
   const bare = secret.replace(PREFIX, "");
   if (encoding === "utf8") {

@@ -46,12 +46,9 @@ export interface Scheme {
   readonly needsSecret?: boolean;
   /** True when a delivery's head has this scheme's header. */
   isPresent(head: DeliveryHead): boolean;
-  /** @throws `missing_secret` for none, an empty or a malformed one; the message never holds it. */
+  /** @throws `missing_secret`, as a provider's */
   createVerifier(secrets: readonly string[], options?: SchemeOptions): Verifier;
-  /**
-   * The headers that carry the signature, and whatever else is signed.
-   * @throws `missing_secret` for an empty or a malformed one
-   */
+  /** The headers that carry the signature, and whatever else is signed. @throws as above */
   sign(request: SignRequest): Record<string, string>;
   generateSecret(): string;
   /** Signs a text as the first secret would; for answers to challenges, which nobody signed. */

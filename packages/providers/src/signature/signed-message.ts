@@ -142,10 +142,7 @@ export const TIMESTAMP_UNITS = ["s", "ms", "rfc3339"] as const;
 /** Millisecond tolerance of the senders that document one: five minutes. */
 export const TOLERANCE_MS = 300_000;
 
-/**
- * Millisecond tolerance of the senders that document none: a day. The last of their retries, which
- * may not be signed again, must still be taken.
- */
+/** Of the senders that document none: a day, for a last retry that is not signed again. */
 export const LONG_TOLERANCE_MS = 86_400_000;
 
 // Twelve digits of seconds reach the year 33658; thirteen are milliseconds that lost their way.
@@ -170,10 +167,7 @@ export function writeTimestamp(nowMs: number, unit: TimestampUnit): string {
   return String(unit === "s" ? Math.floor(nowMs / 1_000) : nowMs);
 }
 
-/**
- * Refuses what lies further than the tolerance in the past, or in the future of `nowMs` and the
- * `aheadMs` behind it.
- */
+/** Refuses a time beyond the tolerance before `nowMs`, or after it and the `aheadMs` behind it. */
 export function checkAge(signedAtMs: number, nowMs: number, toleranceMs: number, aheadMs = 0) {
   const ageMs = nowMs - signedAtMs;
   if (ageMs <= toleranceMs && -ageMs <= toleranceMs + aheadMs) return undefined;
