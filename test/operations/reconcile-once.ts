@@ -49,6 +49,7 @@ export async function reconcileOnce(stores: TestStores, over: Options = {}) {
   await closed;
   if (notice.kind !== "passed") throw notice.kind === "pass_failed" ? notice.error : notice;
   const found = Object.fromEntries([...notice.found].map(([kind, { count }]) => [kind, count]));
-  const repaired = Object.fromEntries([...notice.repairedByKind].filter(([, count]) => count > 0));
+  const repairs = [...notice.found].map(([kind, { repaired }]) => [kind, repaired] as const);
+  const repaired = Object.fromEntries(repairs.filter(([, count]) => count > 0));
   return { found, repaired, passed: notice };
 }

@@ -43,10 +43,8 @@ export async function endSession(
 ): Promise<void> {
   const end = async () => {
     if (await ledger.sessions.end(id)) return;
-    throw new MillraceError(
-      "session_not_found",
-      `Cannot end session ${JSON.stringify(id)}: it is not active`,
-    );
+    const message = `Cannot end session ${JSON.stringify(id)}: it is not active`;
+    throw new MillraceError("session_not_found", message);
   };
   const intent = { action: "end_session", filter: { session: id } };
   await underAudit({ ledger, actor }, intent, end, () => ({ ended: true }));

@@ -1,17 +1,12 @@
 import { failpoint, hasCode, isMillraceError, wait } from "@millrace/core";
 import { isDataError, type Ledger, type OpenBulkRun } from "@millrace/ledger";
-import { removeJobs, type RemovalQueues } from "./give-up.ts";
-import {
-  addJobs,
-  enqueuePending,
-  requeueJobs,
-  requireJobs,
-  type RunAgainQueues,
-} from "./requeue.ts";
+import type { Queues } from "@millrace/queue";
+import { removeJobs } from "./give-up.ts";
+import { addJobs, enqueuePending, requeueJobsAtOnce, requireJobs } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "bulkWork" | "retries">;
-  readonly queues: RunAgainQueues & RemovalQueues;
+  readonly queues: Queues;
   readonly leading: () => boolean;
   readonly notify: (notice: BulkNotice) => void;
 }
@@ -102,12 +97,8 @@ async function workBatch(
   if (!run.isTaken) notify({ kind: "started", run });
   if (batch.ended) notify({ kind: "ended", run });
   const { events, givenUp } = batch;
-  const jobs = await enqueuePending(ledger.retries, events, (pending) =>
-    run.verb === "replay"
-      ? addJobs(queues, pending)
-      : requeueJobs(queues, pending, { atOnce: true }),
-  );
-  requireJobs(jobs);
+  const enqueue = run.verb === "replay" ? addJobs : requeueJobsAtOnce;
+  requireJobs(await enqueuePending({ ledger, queues }, events, enqueue));
   await removeJobs({ ledger, queues }, givenUp);
   failpoint("bulk_run.enqueued");
   return events.length + givenUp.length;

@@ -6,10 +6,10 @@ import {
   type BulkVerb,
 } from "@millrace/api-contract";
 import { VERB_STATUS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
-import { areStorable, MillraceError, type EventStatus } from "@millrace/core";
+import { areStorable, MillraceError } from "@millrace/core";
 import type { Actor, BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import { underAudit } from "./audit.ts";
-import type { RunAgainQueues } from "./requeue.ts";
 
 export interface BulkOptions {
   readonly filter: BulkFilter;
@@ -36,7 +36,7 @@ export interface BulkCount {
 
 interface CountDeps {
   readonly ledger: { readonly reads: Pick<Ledger["reads"], "countEvents"> };
-  readonly queues: Pick<RunAgainQueues, "queues">;
+  readonly queues: Pick<Queues, "queues">;
 }
 
 interface Deps extends CountDeps {
@@ -96,8 +96,11 @@ export async function countBulk(
   let found = 0;
   for (const { source, status, count } of groups) {
     found += count;
-    const reason = skipOf(verb, status, queues.queues.has(source));
-    if (reason !== undefined) skipped[reason] = (skipped[reason] ?? 0) + count;
+    const isConfigured = queues.queues.has(source);
+    // Giving up needs no worker, and so no configured source.
+    if (verb === "give_up" || (isConfigured && status !== "pending")) continue;
+    const reason = isConfigured ? "not_settled" : "unknown_source";
+    skipped[reason] = (skipped[reason] ?? 0) + count;
   }
   const count = Math.min(found, COUNT_MAX, limit);
   // Which of the events are the newest was not asked.
@@ -106,17 +109,6 @@ export async function countBulk(
     more: found > COUNT_MAX && limit > COUNT_MAX,
     skipped: limit < found ? {} : skipped,
   };
-}
-
-/** Giving up needs no worker, and so no configured source. */
-function skipOf(
-  verb: BulkVerb,
-  status: EventStatus,
-  isConfigured: boolean,
-): SkipReason | undefined {
-  if (verb === "give_up") return undefined;
-  if (!isConfigured) return "unknown_source";
-  return status === "pending" ? "not_settled" : undefined;
 }
 
 /** @throws `run_not_found`, `run_ended`, `database_unavailable` */

@@ -1,18 +1,13 @@
-import { keyOf, type EventKey, type EventLookup } from "@millrace/core";
+import { asError, keyOf, type EventKey, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
-import { mapConcurrent } from "./map-concurrent.ts";
-import { skipped, type SkippedEvent } from "./requeue.ts";
+import pMap from "p-map";
+import { CONCURRENCY as concurrency, skipped, type SkippedEvent } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries">;
-  readonly queues: Pick<Queues, "findJob"> & RemovalQueues;
+  readonly queues: Queues;
 }
-
-export type RemovalQueues = Pick<Queues, "queues" | "removeJob" | "jobStatuses">;
-
-/** Jobs that are removed at once. On Redis they share a connection, and their round trips. */
-const CONCURRENCY = 64;
 
 /**
  * If the queue does not answer, the reconciler removes the job; one that is due runs no handler.
@@ -32,18 +27,19 @@ export async function giveUpEvent(
 }
 
 /** An event that comes through Redis is recorded some seconds into its first attempt. */
-async function skipUnrecorded(queues: Deps["queues"], lookup: EventLookup): Promise<SkippedEvent> {
+async function skipUnrecorded(queues: Queues, lookup: EventLookup): Promise<SkippedEvent> {
   if (!queues.queues.has(lookup.source)) return skipped("not_found");
   const job = await queues.findJob({ ...lookup, generation: lookup.generation ?? 0 });
   return skipped(job?.state === "active" ? "event_running" : "not_found");
 }
 
 export async function removeJobs(
-  { ledger, queues }: { ledger: Pick<Ledger, "retries">; queues: RemovalQueues },
+  { ledger, queues }: { readonly ledger: Pick<Ledger, "retries">; readonly queues: Queues },
   keys: readonly EventKey[],
 ): Promise<number> {
   const known = keys.filter(({ source }) => queues.queues.has(source));
-  const removed = await mapConcurrent(known, CONCURRENCY, (key) => queues.removeJob(key));
+  const remove = (key: EventKey) => queues.removeJob(key).catch(asError);
+  const removed = await pMap(known, remove, { concurrency });
   if (removed.some((one) => one instanceof Error)) return 0;
   try {
     const jobs = await queues.jobStatuses(known);

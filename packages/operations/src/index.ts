@@ -16,7 +16,7 @@ export { endSession, setErrorState, underAudit } from "./audit.ts";
 export { startBulkRunner, type BulkNotice } from "./bulk-runner.ts";
 export { raiseAlerts } from "./raise-alerts.ts";
 export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.ts";
-export { giveUpEvent, removeJobs } from "./give-up.ts";
+export { giveUpEvent } from "./give-up.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
 export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";

@@ -10,13 +10,13 @@ import {
   type BulkOptions,
   type BulkRunOptions,
 } from "./bulk-runs.ts";
-import { giveUpEvent, type RemovalQueues } from "./give-up.ts";
-import type { RunAgainQueues, SkippedEvent } from "./requeue.ts";
+import { giveUpEvent } from "./give-up.ts";
+import type { SkippedEvent } from "./requeue.ts";
 import { countResults, replayEvent, retryEvent, retryEvents, type ReplayLookup } from "./retry.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;
-  readonly queues: RunAgainQueues & RemovalQueues & Pick<Queues, "pause" | "resume">;
+  readonly queues: Queues;
 }
 
 export type Operator = ReturnType<typeof createOperator>;

@@ -1,33 +1,51 @@
 import type { SkipReason } from "@millrace/api-contract/run-text";
-import { wait, type EnvelopedEvent, type EventKey, type EventLookup } from "@millrace/core";
+import { asError, wait, type EnvelopedEvent, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
-import { mapConcurrent } from "./map-concurrent.ts";
-
-export type RequeueQueues = Pick<
-  Queues,
-  "retryJob" | "rerunJob" | "removeJob" | "findJob" | "enqueue"
->;
+import pMap from "p-map";
 
 /** The job waits because of this call; it was on its way before; or the queue did not answer. */
 export type Requeued = "requeued" | "on_its_way" | Error;
 
-const CONCURRENCY = 64;
+/** Jobs that are changed at once. On Redis they share a connection, and their round trips. */
+export const CONCURRENCY = 64;
 /** Milliseconds for a job that a worker is just failing to arrive in the queue's `failed`. */
 const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
-/**
- * Moves ended jobs back, and adds missing ones. With `atOnce`, for a person's retry, a job gets the
- * time to arrive in `failed`, and a delayed one, given up while its queue was away, is added anew.
- */
-export async function requeueJobs(
-  queues: RequeueQueues,
+type EnqueueJobs = (
+  queues: Queues,
   events: readonly EnvelopedEvent[],
-  { atOnce }: { atOnce: boolean },
+) => Promise<readonly Requeued[]>;
+
+export async function enqueuePending(
+  { ledger, queues }: { readonly ledger: Pick<Ledger, "retries">; readonly queues: Queues },
+  events: readonly EnvelopedEvent[],
+  enqueue: EnqueueJobs,
 ): Promise<readonly Requeued[]> {
-  const requeue = atOnce ? requeueAtOnce : requeueOnce;
-  const found = await mapConcurrent(events, CONCURRENCY, (event) => requeue(queues, event));
+  const jobs = await enqueue(queues, events);
+  await ledger.retries.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
+  return jobs;
+}
+
+/** Moves ended jobs back, and adds missing ones. */
+export const requeueJobs: EnqueueJobs = (queues, events) => requeueBy(requeueOnce, queues, events);
+
+/**
+ * For a person's retry: a job gets the time to arrive in `failed`, and a delayed one, given up while
+ * its queue was away, is added anew.
+ */
+export const requeueJobsAtOnce: EnqueueJobs = (queues, events) =>
+  requeueBy(requeueAtOnce, queues, events);
+
+async function requeueBy(
+  requeue: (queues: Queues, event: EnvelopedEvent) => Promise<JobFound>,
+  queues: Queues,
+  events: readonly EnvelopedEvent[],
+): Promise<readonly Requeued[]> {
+  const found = await pMap(events, (event) => requeue(queues, event).catch(asError), {
+    concurrency: CONCURRENCY,
+  });
   const missing = events.filter((_, index) => found[index] === "missing");
   if (missing.length === 0) return found.map(toRequeued);
   const added = await queues.enqueue(missing.map(withoutBody), { identityOnly: true });
@@ -40,22 +58,19 @@ export async function requeueJobs(
   });
 }
 
-export async function addJobs(
-  queues: RequeueQueues,
-  events: readonly EnvelopedEvent[],
-): Promise<readonly Requeued[]> {
+export const addJobs: EnqueueJobs = async (queues, events) => {
   if (events.length === 0) return [];
   const added = await queues.enqueue(events.map(withoutBody), { identityOnly: true, exact: true });
   // A queue that is older than the ledger's rows (a restored database) may have such a job, ended.
   const isKnown = (index: number) =>
     !(added[index] instanceof Error) && added[index] !== "accepted";
   const known = events.filter((_, index) => isKnown(index));
-  const requeued = (await requeueJobs(queues, known, { atOnce: false })).values();
+  const requeued = (await requeueJobs(queues, known)).values();
   return added.map((result, index) => {
     if (result instanceof Error) return result;
     return isKnown(index) ? (requeued.next().value ?? "on_its_way") : "requeued";
   });
-}
+};
 
 const NO_BODY = new Uint8Array();
 
@@ -69,7 +84,7 @@ function toRequeued(job: JobFound | Error): Requeued {
 
 // A worker writes `failed` to the ledger first, so that its job is active for a moment more, and
 // would fail right after a retry. If the worker died in between, the stall check runs the job.
-async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
+async function requeueAtOnce(queues: Queues, event: EnvelopedEvent): Promise<JobFound> {
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
   for (;;) {
     const job = await requeueOnce(queues, event);
@@ -79,7 +94,7 @@ async function requeueAtOnce(queues: RequeueQueues, event: EnvelopedEvent): Prom
   }
 }
 
-async function requeueOnce(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
+async function requeueOnce(queues: Queues, event: EnvelopedEvent): Promise<JobFound> {
   const answer = await queues.retryJob(event);
   if (answer === "retried") return "requeued";
   const job = answer === "not_found" ? undefined : await queues.findJob(event);
@@ -90,13 +105,11 @@ async function requeueOnce(queues: RequeueQueues, event: EnvelopedEvent): Promis
 }
 
 // Should the event be completed after all, its worker finds it so and does nothing.
-async function rerun(queues: RequeueQueues, event: EnvelopedEvent): Promise<JobFound> {
+async function rerun(queues: Queues, event: EnvelopedEvent): Promise<JobFound> {
   const answer = await queues.rerunJob(event);
   if (answer === "retried") return "requeued";
   return answer === "not_found" ? "missing" : "active";
 }
-
-export type RunAgainQueues = RequeueQueues & Pick<Queues, "queues" | "ping">;
 
 export interface SkippedEvent {
   readonly kind: "skipped";
@@ -105,16 +118,6 @@ export interface SkippedEvent {
 
 export const skipped = (reason: SkipReason): SkippedEvent => ({ kind: "skipped", reason });
 
-export async function enqueuePending<Event extends EventKey>(
-  ledger: Pick<Ledger["retries"], "markEnqueued">,
-  events: readonly Event[],
-  enqueue: (events: readonly Event[]) => Promise<readonly Requeued[]>,
-): Promise<readonly Requeued[]> {
-  const jobs = await enqueue(events);
-  await ledger.markEnqueued(events.filter((_, index) => !(jobs[index] instanceof Error)));
-  return jobs;
-}
-
 /** @throws the queue's first error; the reconciler adds the jobs that are missing. */
 export function requireJobs(jobs: readonly Requeued[]): void {
   const failure = jobs.find((job) => job instanceof Error);
@@ -122,7 +125,7 @@ export function requireJobs(jobs: readonly Requeued[]): void {
 }
 
 export async function skipUnrecorded(
-  queues: RunAgainQueues,
+  queues: Queues,
   lookup: EventLookup,
   onItsWay: "not_failed" | "not_settled",
 ): Promise<SkippedEvent> {

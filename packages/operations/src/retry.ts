@@ -7,21 +7,22 @@ import {
   type IncomingEvent,
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import {
   addJobs,
   enqueuePending,
   requeueJobs,
+  requeueJobsAtOnce,
   requireJobs,
   skipped,
   skipUnrecorded,
   type Requeued,
-  type RunAgainQueues,
   type SkippedEvent,
 } from "./requeue.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries">;
-  readonly queues: RunAgainQueues;
+  readonly queues: Queues;
 }
 
 export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
@@ -102,14 +103,12 @@ async function retryByStatus(
 }
 
 async function retryKeys(
-  { ledger, queues }: Deps,
+  deps: Deps,
   keys: readonly EventKey[],
 ): Promise<{ results: readonly RetryResult[]; jobs: readonly Requeued[] }> {
-  const answers = await ledger.retries.retryMany(keys);
+  const answers = await deps.ledger.retries.retryMany(keys);
   const events = answers.flatMap((answer) => (answer.kind === "retried" ? [answer.event] : []));
-  const jobs = await enqueuePending(ledger.retries, events, (pending) =>
-    requeueJobs(queues, pending, { atOnce: true }),
-  );
+  const jobs = await enqueuePending(deps, events, requeueJobsAtOnce);
   const results = keys.map((_, index) => {
     const { kind = "not_found" } = answers[index] ?? {};
     return kind === "retried" ? RETRIED : skipped(WHY_NOT[kind]);
@@ -126,17 +125,15 @@ const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, SkipReason> =
 
 /** The ledger takes the event for its job, which the queue says has completed. */
 async function runUnrecorded(
-  { ledger, queues }: Deps & { readonly ledger: Pick<Ledger, "intake"> },
+  deps: Deps & { readonly ledger: Pick<Ledger, "intake"> },
   event: IncomingEvent,
 ): Promise<RetryResult> {
+  const { ledger, queues } = deps;
   const job = await queues.findJob(event);
   if (job?.state !== "completed") return await skipUnrecorded(queues, event, "not_failed");
   const [taken] = await ledger.intake.accept([event]);
   if (taken instanceof Error) throw taken;
-  const jobs = await enqueuePending(ledger.retries, [event], (pending) =>
-    requeueJobs(queues, pending, { atOnce: false }),
-  );
-  requireJobs(jobs);
+  requireJobs(await enqueuePending(deps, [event], requeueJobs));
   return RETRIED;
 }
 
@@ -145,7 +142,7 @@ async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<
   const [answer] = await ledger.retries.retryMany([key], { dryRun: true });
   if (answer?.kind === "body_missing") return skipped("body_missing");
   if (answer?.kind !== "pending") return skipped("not_failed");
-  const [job] = await requeueJobs(queues, [answer.event], { atOnce: false });
+  const [job] = await requeueJobs(queues, [answer.event]);
   if (job instanceof Error) throw job;
   if (job !== "requeued") return skipped("not_failed");
   await ledger.retries.markEnqueued([key]);
@@ -188,9 +185,6 @@ export async function replayEvent(
     if (isUnknown) return await skipUnrecorded(queues, lookup, "not_settled");
     return skipped(result.kind);
   }
-  const jobs = await enqueuePending(ledger.retries, [result.event], (events) =>
-    addJobs(queues, events),
-  );
-  requireJobs(jobs);
+  requireJobs(await enqueuePending(deps, [result.event], addJobs));
   return { kind: "replayed", generation: result.event.generation };
 }

@@ -74,58 +74,51 @@ export async function findSenders(deps: Deps) {
     return `${source} (${count}, such as ${examples.join(" and ")})`;
   });
   const repeating = refused.filter(({ count }) => count >= COPIES_MIN);
-  const copied = repeating.map(({ source, count }) => `${source} (${count})`);
-  const limited = tooLarge.flatMap(({ source, deliveries }) =>
-    source === undefined ? [] : `${source} (${deliveries})`,
-  );
+  const limited = tooLarge.filter(({ source }) => source !== undefined);
   return {
-    signatures: signatures(
+    // Every delivery is refused for a wrong secret, a clock, or what a proxy rewrites.
+    signatures: finding(
       refusing.map(({ source, code, deliveries }) => `${source} (${deliveries} ${code})`),
+      "No source refuses all signatures",
+      `All of the last ${REFUSED_MIN} deliveries or more were refused`,
+      "Save one of its requests, and `millrace verify` says what is wrong with it",
     ),
-    silent: silent(quiet),
-    ids: sharedIds(shared),
-    copies: copies(copied),
-    sizes: sizes(limited),
+    silent: finding(
+      quiet,
+      "No source went silent that had events in each hour of the day before",
+      "Sent nothing for an hour, after events in each hour of the day before",
+      "See at the sender whether its webhook is still on, and what its last delivery got",
+    ),
+    // An ID that is a time or a status is no ID.
+    ids: finding(
+      shared,
+      "No ID came with two bodies in the last 7 days",
+      "IDs came with two bodies in the last 7 days",
+      "See the table millrace.conflicts. If a source takes its ID from a field that is not unique, choose another",
+    ),
+    copies: finding(
+      repeating.map(({ source, count }) => `${source} (${count})`),
+      "No source repeats its signed messages",
+      "Signed messages came again under another ID and were refused",
+      "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
+    ),
+    // A sender gives up after a few answers of 413.
+    sizes: finding(
+      limited.map(({ source, deliveries }) => `${source} (${deliveries})`),
+      "No source answered 413 in the last day",
+      "Bodies were too large in the last day, and got 413",
+      "Set bodyBytesMax of the source to the largest body that its sender documents",
+    ),
   };
 }
 
-const finding = (none: string, some: string, fix: string) => {
-  return (sources: readonly string[]): SenderFinding =>
-    sources.length === 0 ? { text: none } : { text: `${some}: ${sources.join(", ")}`, fix };
-};
-
-/** Every delivery is refused for a wrong secret, a clock, or what a proxy rewrites. */
-const signatures = finding(
-  "No source refuses all signatures",
-  `All of the last ${REFUSED_MIN} deliveries or more were refused`,
-  "Save one of its requests, and `millrace verify` says what is wrong with it",
-);
-
-const silent = finding(
-  "No source went silent that had events in each hour of the day before",
-  "Sent nothing for an hour, after events in each hour of the day before",
-  "See at the sender whether its webhook is still on, and what its last delivery got",
-);
-
-/** An ID that is a time or a status is no ID. */
-const sharedIds = finding(
-  "No ID came with two bodies in the last 7 days",
-  "IDs came with two bodies in the last 7 days",
-  "See the table millrace.conflicts. If a source takes its ID from a field that is not unique, choose another",
-);
-
-const copies = finding(
-  "No source repeats its signed messages",
-  "Signed messages came again under another ID and were refused",
-  "If the sender repeats equal messages, set bodyDedup: false for the source. Then nothing refuses a captured message",
-);
-
-/** A sender gives up after a few answers of 413. */
-const sizes = finding(
-  "No source answered 413 in the last day",
-  "Bodies were too large in the last day, and got 413",
-  "Set bodyBytesMax of the source to the largest body that its sender documents",
-);
+const finding = (
+  sources: readonly string[],
+  none: string,
+  some: string,
+  fix: string,
+): SenderFinding =>
+  sources.length === 0 ? { text: none } : { text: `${some}: ${sources.join(", ")}`, fix };
 
 export function signingText({ signedSinceMs }: LedgerIdentity): string {
   if (signedSinceMs === undefined) return "not signed";

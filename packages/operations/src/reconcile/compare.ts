@@ -1,7 +1,7 @@
 import type { EnvelopedEvent } from "@millrace/core";
 import { isDataError, type LedgerStatus } from "@millrace/ledger";
 import type { FinishedFrom, FinishedJob, FinishedJobs, JobProblem } from "@millrace/queue";
-import { mapConcurrent } from "../map-concurrent.ts";
+import pMap from "p-map";
 import type {
   CompareDeps,
   Disagreement,
@@ -97,13 +97,10 @@ async function comparePage(
 ): Promise<Disagreement[]> {
   const readable = jobs.filter((job): job is ReadableJob => job.event !== undefined);
   const looked = readable.length === 0 ? [] : await lookUp(deps, readable, walk);
-  const compared = await mapConcurrent(looked, CONCURRENCY, (one) =>
-    "kind" in one ? Promise.resolve(one) : compareOne(deps, one, walk),
-  );
-  const found = compared.filter((one) => {
-    if (one instanceof Error) throw one;
-    return one !== undefined;
-  });
+  const compare = (one: (typeof looked)[number]) =>
+    "kind" in one ? one : compareOne(deps, one, walk);
+  const compared = await pMap(looked, compare, { concurrency: CONCURRENCY });
+  const found = compared.filter((one) => one !== undefined);
   return [...found, ...jobs.flatMap((job) => findUnreadable(job, walk))];
 }
 
@@ -123,10 +120,7 @@ async function lookUp(
     return jobs.map((job, index) => ({ job, row: rows[index] }));
   } catch (error) {
     if (!isDataError(error)) throw error;
-    const [only] = jobs;
-    if (jobs.length === 1 && only !== undefined) {
-      return [unreadable(only, walk, REFUSED_BY_POSTGRES)];
-    }
+    if (jobs.length === 1) return jobs.map((only) => unreadable(only, walk, REFUSED_BY_POSTGRES));
     const singly: (LookedUp | UnreadableJob)[] = [];
     for (const job of jobs) singly.push(...(await lookUp(deps, [job], walk)));
     return singly;
@@ -157,18 +151,11 @@ async function compareOne(
   walk: FinishedWalk,
 ): Promise<Disagreement | undefined> {
   const kind = disagreementOf(row, { ...job, state: walk.state });
-  if (kind === undefined || isFresh(job, row, walk)) return undefined;
+  // A worker is about to report a job that it abandoned; a retry is about to requeue it.
+  const sinceMs = row === undefined ? Date.now() - job.finishedAtMs : row.pendingForMs;
+  if (kind === undefined || sinceMs < walk.graceMs) return undefined;
   if (row !== undefined) return { kind, event: row.event, end: job, enqueued: row.enqueued };
   return await compareUnrecorded(deps, job, walk);
-}
-
-/** A worker is about to report a job that it abandoned; a retry is about to requeue it. */
-function isFresh(
-  job: FinishedJob,
-  row: LedgerStatus | undefined,
-  { graceMs }: FinishedWalk,
-): boolean {
-  return row === undefined ? Date.now() - job.finishedAtMs < graceMs : row.pendingForMs < graceMs;
 }
 
 const REFUSED_BY_POSTGRES: JobProblem = {

@@ -1,6 +1,5 @@
-import type { DisagreementKind } from "@millrace/api-contract";
 import { requireStores } from "./compare.ts";
-import { addFound, createCounts, type CompareDeps, type Found } from "./disagreement.ts";
+import { addFound, countOne, type CompareDeps, type FoundByKind } from "./disagreement.ts";
 import { findLedgerChanges } from "./epochs.ts";
 import { findFinished, findPending, type Finding } from "./walk.ts";
 
@@ -12,16 +11,15 @@ export interface DiagnoseOptions {
   readonly onProgress?: (looked: number) => void;
 }
 
-export interface Diagnosis extends Comparison {
+export interface Diagnosis {
+  readonly found: FoundByKind;
+  readonly looked: number;
+  readonly pending: number;
   /** Sources whose queue fails by itself, with its error. */
   readonly notCompared: ReadonlyMap<string, unknown>;
 }
 
-interface Comparison {
-  readonly found: ReadonlyMap<DisagreementKind, Found>;
-  readonly looked: number;
-  readonly pending: number;
-}
+type Comparison = Omit<Diagnosis, "notCompared">;
 
 /**
  * Compares as the reconciler does, and changes nothing. If one queue fails, each is compared alone.
@@ -54,11 +52,12 @@ export async function diagnose(deps: CompareDeps, options: DiagnoseOptions): Pro
 }
 
 async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Comparison> {
-  const counts = createCounts(options.examplesMax);
+  let found: FoundByKind = new Map();
   let looked = 0;
   const look = async (findings: AsyncIterable<Finding>, isWanted: (kind: string) => boolean) => {
     for await (const finding of findings) {
-      counts.add(finding.found.filter(({ kind }) => isWanted(kind)));
+      const wanted = finding.found.filter(({ kind }) => isWanted(kind));
+      found = addFound(found, wanted.map(countOne), options.examplesMax);
       looked += finding.looked;
       options.onProgress?.(looked);
     }
@@ -76,5 +75,5 @@ async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Com
     const completed = { ...options, sources: [source], state: "completed", sinceMs: 0 } as const;
     await look(findFinished(deps, { ...completed, wasUndone: changes.has(source) }), isNew);
   }
-  return { found: counts.found, looked, pending };
+  return { found, looked, pending };
 }

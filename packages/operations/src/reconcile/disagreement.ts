@@ -34,48 +34,33 @@ export interface UnreadableJob {
 
 export interface Found {
   readonly count: number;
+  readonly repaired: number;
   readonly examples: Reported["examples"];
 }
 
-export function createCounts(examplesMax: number) {
-  const found = new Map<DisagreementKind, Found>();
-  return {
-    found: found as ReadonlyMap<DisagreementKind, Found>,
-    add: (more: readonly Disagreement[]): void => {
-      for (const one of more) {
-        const { count, examples } = found.get(one.kind) ?? { count: 0, examples: [] };
-        found.set(one.kind, {
-          count: count + 1,
-          examples: examples.length < examplesMax ? [...examples, toExample(one)] : examples,
-        });
-      }
-    },
-  };
-}
+export type FoundByKind = ReadonlyMap<DisagreementKind, Found>;
 
 export function addFound(
-  one: ReadonlyMap<DisagreementKind, Found>,
-  other: ReadonlyMap<DisagreementKind, Found>,
+  one: FoundByKind,
+  more: Iterable<readonly [DisagreementKind, Found]>,
   examplesMax: number,
-): ReadonlyMap<DisagreementKind, Found> {
-  return addByKind(one, other, (a, b) => ({
-    count: a.count + b.count,
-    examples: [...a.examples, ...b.examples].slice(0, examplesMax),
-  }));
-}
-
-export function addByKind<T>(
-  one: ReadonlyMap<DisagreementKind, T>,
-  other: ReadonlyMap<DisagreementKind, T>,
-  add: (a: T, b: T) => T,
-): ReadonlyMap<DisagreementKind, T> {
+): FoundByKind {
   const sum = new Map(one);
-  for (const [kind, value] of other) {
-    const before = sum.get(kind);
-    sum.set(kind, before === undefined ? value : add(before, value));
+  for (const [kind, { count, repaired, examples }] of more) {
+    const known = sum.get(kind) ?? { count: 0, repaired: 0, examples: [] };
+    sum.set(kind, {
+      count: known.count + count,
+      repaired: known.repaired + repaired,
+      examples: [...known.examples, ...examples].slice(0, examplesMax),
+    });
   }
   return sum;
 }
+
+export const countOne = (one: Disagreement): [DisagreementKind, Found] => [
+  one.kind,
+  { count: 1, repaired: 0, examples: [toExample(one)] },
+];
 
 /** Characters of a job's id that are shown. Ours have 150 at most. */
 const JOB_ID_CHARS_MAX = 200;

@@ -1,8 +1,7 @@
-import type { DisagreementKind } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import type { ServerEpoch } from "@millrace/ledger";
 import { removeJobs } from "../give-up.ts";
-import { addByKind, addFound, createCounts, type Found } from "./disagreement.ts";
+import { addFound, countOne, type FoundByKind } from "./disagreement.ts";
 import {
   beginEpochs,
   changedQueues,
@@ -13,21 +12,22 @@ import {
   type LedgerChange,
   type QueueChange,
 } from "./epochs.ts";
-import { repair, type RepairDeps } from "./repair.ts";
+import { repair, type AbandonNotice, type RepairDeps } from "./repair.ts";
 import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
 export interface PassDeps extends RepairDeps {
   /** Asked after each page: the pass ends when it is false. */
   readonly mayGoOn: () => boolean;
-  readonly onChanged: (changes: ReadonlyMap<string, QueueChange>) => void;
-  readonly onLedgerChanged: (changes: ReadonlyMap<string, LedgerChange>) => void;
-  readonly onProgress: (progress: PassProgress) => void;
+  readonly notify: (notice: PassNotice) => void;
 }
 
-export interface PassProgress {
-  readonly looked: number;
-  readonly repaired: number;
-}
+export type PassNotice =
+  | AbandonNotice
+  /** Everything that is pending is about to be compared with these sources' queues. */
+  | { readonly kind: "queue_changed"; readonly changes: ReadonlyMap<string, QueueChange> }
+  /** Everything is about to be compared with these queues, which knew another ledger. */
+  | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
+  | { readonly kind: "progress"; readonly looked: number; readonly repaired: number };
 
 export interface PassOptions extends FindOptions {
   readonly keysDays: number;
@@ -39,9 +39,10 @@ export interface PassOptions extends FindOptions {
   readonly recheckEnqueued?: boolean | undefined;
 }
 
-export interface PassReport extends PassProgress {
-  readonly found: ReadonlyMap<DisagreementKind, Found>;
-  readonly repairedByKind: ReadonlyMap<DisagreementKind, number>;
+export interface PassReport {
+  readonly found: FoundByKind;
+  readonly looked: number;
+  readonly repaired: number;
   readonly whole: boolean;
   readonly changed: boolean;
   readonly server: ServerEpoch;
@@ -50,6 +51,7 @@ export interface PassReport extends PassProgress {
 }
 
 const EXAMPLES_MAX = 3;
+const PROGRESS_INTERVAL_MS = 5_000;
 /** Milliseconds of comparison after a change of the ledger: longer than a job's lock lasts. */
 const SETTLING_MS = 120_000;
 
@@ -61,8 +63,8 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
   const changedSources = [...queueChanges.keys()];
   const view = await findLedgerChanges(deps, options.sources);
   const { changes } = view;
-  if (queueChanges.size > 0) deps.onChanged(queueChanges);
-  if (changes.size > 0) deps.onLedgerChanged(changes);
+  if (queueChanges.size > 0) deps.notify({ kind: "queue_changed", changes: queueChanges });
+  if (changes.size > 0) deps.notify({ kind: "ledger_changed", changes });
   const whole = [...new Set([...changedSources, ...changes.keys()])];
   const changed = whole.length > 0;
   if (changed) {
@@ -75,7 +77,8 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
       if (!changes.has(source)) await pass.repairAll(findFinished(deps, completed));
       else if (await pass.runUndone(completed)) {
         const loss = takenBack(view, source);
-        if (loss !== undefined) deps.onLedgerChanged(new Map([[source, loss]]));
+        if (loss === undefined) continue;
+        deps.notify({ kind: "ledger_changed", changes: new Map([[source, loss]]) });
       }
     }
     await keepEpochs(deps, epochs);
@@ -108,7 +111,6 @@ export async function runPass(deps: PassDeps, options: PassOptions): Promise<Pas
 export function mergeReports(reports: readonly PassReport[]): PassReport {
   return reports.reduce((one, other) => ({
     found: addFound(one.found, other.found, EXAMPLES_MAX),
-    repairedByKind: addByKind(one.repairedByKind, other.repairedByKind, (a, b) => a + b),
     looked: one.looked + other.looked,
     repaired: one.repaired + other.repaired,
     whole: one.whole || other.whole,
@@ -133,18 +135,19 @@ async function removeGivenUp(
 }
 
 function createPass(deps: PassDeps) {
-  const counts = createCounts(EXAMPLES_MAX);
-  const repairedByKind = new Map<DisagreementKind, number>();
+  let counted: FoundByKind = new Map();
+  let progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
   let looked = 0;
   let repaired = 0;
   let isFull = false;
 
   async function repairPage({ found, toMark }: Finding): Promise<void> {
-    counts.add(found);
+    counted = addFound(counted, found.map(countOne), EXAMPLES_MAX);
     if (found.length + toMark.length > 0) await deps.capacity.refresh();
     await deps.ledger.repair.markEnqueued(toMark);
     for (const [kind, count] of await repair(deps, found)) {
-      repairedByKind.set(kind, (repairedByKind.get(kind) ?? 0) + count);
+      const repairs = { count: 0, repaired: count, examples: [] };
+      counted = addFound(counted, [[kind, repairs]], EXAMPLES_MAX);
       repaired += count;
     }
     isFull ||= found.some(
@@ -156,7 +159,10 @@ function createPass(deps: PassDeps) {
     for await (const finding of findings) {
       await repairPage(finding);
       looked += finding.looked;
-      deps.onProgress({ looked, repaired });
+      if (performance.now() >= progressAtMs) {
+        progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
+        deps.notify({ kind: "progress", looked, repaired });
+      }
       if (deps.mayGoOn()) continue;
       throw new MillraceError("shutting_down", "Cannot continue the pass: leadership was lost");
     }
@@ -170,6 +176,6 @@ function createPass(deps: PassDeps) {
       await repairAll(findFinished(deps, { ...options, wasUndone: true }));
       return repaired > before;
     },
-    report: () => ({ found: counts.found, repairedByKind, looked, repaired, isFull }),
+    report: () => ({ found: counted, looked, repaired, isFull }),
   };
 }

@@ -1,22 +1,22 @@
-import { wait, type EnvelopedEvent } from "@millrace/core";
+import { wait } from "@millrace/core";
 import type { Leader, ServerEpoch } from "@millrace/ledger";
 import { createCapacity } from "./capacity.ts";
 import { requireStores } from "./compare.ts";
 import type { CompareDeps } from "./disagreement.ts";
-import type { LedgerChange, QueueChange } from "./epochs.ts";
-import { mergeReports, runPass, type PassDeps, type PassOptions, type PassReport } from "./pass.ts";
+import {
+  mergeReports,
+  runPass,
+  type PassNotice,
+  type PassOptions,
+  type PassReport,
+} from "./pass.ts";
 import { PAGE_MAX } from "./walk.ts";
 
 export const RECONCILER = "reconciler";
 
 export type ReconcilerNotice =
-  /** Everything that is pending is about to be compared with these sources' queues. */
-  | { readonly kind: "queue_changed"; readonly changes: ReadonlyMap<string, QueueChange> }
-  /** Everything is about to be compared with these queues, which knew another ledger. */
-  | { readonly kind: "ledger_changed"; readonly changes: ReadonlyMap<string, LedgerChange> }
-  | { readonly kind: "progress"; readonly looked: number; readonly repaired: number }
+  | PassNotice
   | ({ readonly kind: "passed"; readonly tookMs: number } & PassReport)
-  | { readonly kind: "job_abandoned"; readonly event: EnvelopedEvent; readonly reason: string }
   | { readonly kind: "follows" }
   /** A pass failed: over the queue of this source alone, or over all queues. */
   | { readonly kind: "pass_failed"; readonly source?: string; readonly error: unknown };
@@ -40,7 +40,6 @@ const FULL_PAUSE_MS = 1_000;
 const CLOCK_DIFFERENCE_MS = 30_000;
 /** Milliseconds by which an ingress has written its marks: it gathers them for a second. */
 const MARKS_MS = 10_000;
-const PROGRESS_INTERVAL_MS = 5_000;
 
 interface Group {
   readonly sources: readonly string[];
@@ -118,7 +117,8 @@ export class Reconciler {
         reports.push(report);
         passed.push(this.#after(group, report, startedAtMs));
       } catch (error) {
-        await this.#demandStores(error);
+        if (!this.#mayGoOn()) throw error;
+        await requireStores(this.#deps);
         const { sources } = group;
         if (sources.length === 1) failed.push({ group, error });
         else left.unshift(...sources.map((source) => ({ ...group, sources: [source] })));
@@ -139,7 +139,13 @@ export class Reconciler {
 
   #runPass({ sources, endedSinceMs, sweepAtMs, marksAtMs }: Group): Promise<PassReport> {
     const nowMs = Date.now();
-    return runPass(this.#passDeps(), {
+    const deps = {
+      ...this.#deps,
+      capacity: createCapacity(this.#deps.queues, this.#options.queueDepthMax),
+      jobsMax: Math.ceil(this.#pageMax / 4),
+      mayGoOn: () => this.#mayGoOn(),
+    };
+    return runPass(deps, {
       ...this.#options,
       ...{ sources, endedSinceMs },
       sweepGraceMs: nowMs >= sweepAtMs ? this.#options.sweepIntervalMs : undefined,
@@ -160,34 +166,9 @@ export class Reconciler {
     };
   }
 
-  /** @throws the error of a pass that is no fault of one queue. */
-  async #demandStores(error: unknown): Promise<void> {
-    if (!this.#mayGoOn()) throw error;
-    await requireStores(this.#deps);
-  }
-
   #mayGoOn(): boolean {
     const isOver = this.#closing.signal.aborted;
     return !isOver && this.#deps.leader.leading && this.#leadership?.aborted === false;
-  }
-
-  #passDeps(): PassDeps {
-    const { queues, notify } = this.#deps;
-    let progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
-    return {
-      ...this.#deps,
-      capacity: createCapacity(queues, this.#options.queueDepthMax),
-      jobsMax: Math.ceil(this.#pageMax / 4),
-      onAbandoned: (event, reason) => notify({ kind: "job_abandoned", event, reason }),
-      onChanged: (changes) => notify({ kind: "queue_changed", changes }),
-      onLedgerChanged: (changes) => notify({ kind: "ledger_changed", changes }),
-      onProgress: (progress) => {
-        if (performance.now() < progressAtMs) return;
-        progressAtMs = performance.now() + PROGRESS_INTERVAL_MS;
-        notify({ kind: "progress", ...progress });
-      },
-      mayGoOn: () => this.#mayGoOn(),
-    };
   }
 }
 

@@ -1,8 +1,8 @@
 import type { DisagreementKind } from "@millrace/api-contract";
-import { hasCode, type EnvelopedEvent, type EventKey } from "@millrace/core";
+import { asError, hasCode, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type { AbandonAnswer, LedgerStatus } from "@millrace/ledger";
 import type { JobStatus } from "@millrace/queue";
-import { mapConcurrent } from "../map-concurrent.ts";
+import pMap from "p-map";
 import { enqueuePending, requeueJobs, withoutBody } from "../requeue.ts";
 import type { Capacity } from "./capacity.ts";
 import type {
@@ -10,14 +10,19 @@ import type {
   Disagreement,
   EventDisagreement,
   EventDisagreementKind,
-  Stores,
 } from "./disagreement.ts";
 
 export interface RepairDeps extends CompareDeps {
   readonly capacity: Capacity;
   /** Jobs in one call, whose answers must come within the queue's deadline. */
   readonly jobsMax: number;
-  readonly onAbandoned: (event: EnvelopedEvent, reason: string) => void;
+  readonly notify: (notice: AbandonNotice) => void;
+}
+
+export interface AbandonNotice {
+  readonly kind: "job_abandoned";
+  readonly event: EnvelopedEvent;
+  readonly reason: string;
 }
 
 interface DisagreementRow {
@@ -143,15 +148,10 @@ export async function repair(
   deps: RepairDeps,
   found: readonly Disagreement[],
 ): Promise<ReadonlyMap<EventDisagreementKind, number>> {
-  const byKind = new Map<EventDisagreementKind, EventDisagreement[]>();
-  for (const one of found) {
-    if (one.kind === "unreadable_job") continue;
-    const same = byKind.get(one.kind);
-    if (same === undefined) byKind.set(one.kind, [one]);
-    else same.push(one);
-  }
+  const readable = found.filter((one) => one.kind !== "unreadable_job");
   const repaired = new Map<EventDisagreementKind, number>();
-  for (const [kind, same] of byKind) {
+  for (const kind of new Set(readable.map((one) => one.kind))) {
+    const same = readable.filter((one) => one.kind === kind);
     repaired.set(kind, (await DISAGREEMENTS[kind].repair?.(deps, same)) ?? 0);
   }
   return repaired;
@@ -196,7 +196,7 @@ async function repairEach(
   concurrency: number,
   work: (one: EventDisagreement) => Promise<string>,
 ): Promise<number> {
-  const answers = await mapConcurrent(found, concurrency, work);
+  const answers = await pMap(found, (one) => work(one).catch(asError), { concurrency });
   return answers.filter((answer) => answer === "failed" || answer === "retried").length;
 }
 
@@ -205,7 +205,10 @@ function recordFailed(deps: RepairDeps, found: readonly EventDisagreement[]): Pr
   return repairEach(found, CONCURRENCY, async ({ event, end }) => {
     const job = await findSoundJob(deps, event);
     if (job?.state !== "failed") return "gone";
-    return await failEvent(deps, job.event, { code: codeOf(job.event, deps.queues), end });
+    return await failEvent(deps, job.event, {
+      code: codeOf(job.event, deps.queues.signsJobs),
+      end,
+    });
   });
 }
 
@@ -233,10 +236,7 @@ function runUndone(deps: RepairDeps, found: readonly EventDisagreement[]): Promi
 const BODY_LOST = "Cannot run the event again: Postgres has lost it, and its job carries no body";
 
 /** A job without a body was written when the ledger had the event. */
-function codeOf(
-  { body, generation }: EnvelopedEvent,
-  { signsJobs }: Stores["queues"],
-): AbandonCode {
+function codeOf({ body, generation }: EnvelopedEvent, signsJobs: boolean): AbandonCode {
   if (generation > 0) return signsJobs ? "replay_lost" : "gave_up";
   return body === undefined ? "body_lost" : "gave_up";
 }
@@ -244,14 +244,14 @@ function codeOf(
 type AbandonCode = "gave_up" | "replay_lost" | "body_lost";
 
 async function failEvent(
-  { ledger, onAbandoned }: RepairDeps,
+  { ledger, notify }: RepairDeps,
   event: EnvelopedEvent,
   { code, end }: { code: AbandonCode; end: EventDisagreement["end"] },
 ): Promise<AbandonAnswer> {
   const message = end?.failedReason ?? "the queue gave the job up";
   const reason = { code, message, run: end?.run ?? "" };
   const answer = await ledger.repair.abandonEvent(event, reason);
-  if (answer === "failed") onAbandoned(event, message);
+  if (answer === "failed") notify({ kind: "job_abandoned", event, reason: message });
   return answer;
 }
 
@@ -265,8 +265,6 @@ function completeJobs(deps: RepairDeps, found: readonly EventDisagreement[]): Pr
 
 /** A retry that died half-way, or a job that completed without its event: it waits again. */
 async function requeue(deps: RepairDeps, found: readonly EventDisagreement[]): Promise<number> {
-  const jobs = await enqueuePending(deps.ledger.repair, eventsOf(found), (events) =>
-    requeueJobs(deps.queues, events, { atOnce: false }),
-  );
+  const jobs = await enqueuePending(deps, eventsOf(found), requeueJobs);
   return jobs.filter((job) => job === "requeued").length;
 }

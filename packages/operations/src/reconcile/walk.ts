@@ -56,30 +56,19 @@ async function* pages(
   ledger: Pick<Ledger, "repair">,
   { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: Walk,
 ): AsyncGenerator<readonly LedgerStatus[]> {
-  let left = new Map<string, LedgerStatus | undefined>();
-  for (const source of sources) left.set(source, undefined);
+  let left = new Map<string, LedgerStatus | undefined>(
+    sources.map((source) => [source, undefined]),
+  );
   while (left.size > 0) {
     const limit = Math.ceil(pageMax / left.size);
     const cursors = [...left].map(([source, after]) => ({ source, after, limit }));
     const page = await ledger.repair.pendingPage(cursors, { which, graceMs });
     if (page.length > 0) yield page;
-    left = unfinished(page, limit, hasCapacity);
+    const unfinished = [...left.keys()].flatMap((source) => {
+      const own = page.filter(({ event }) => event.source === source);
+      const isMore = own.length === limit && hasCapacity(source);
+      return isMore ? [[source, own.at(-1)] as const] : [];
+    });
+    left = new Map(unfinished);
   }
-}
-
-function unfinished(
-  page: readonly LedgerStatus[],
-  limit: number,
-  hasCapacity: (source: string) => boolean,
-): Map<string, LedgerStatus> {
-  const counts = new Map<string, number>();
-  const last = new Map<string, LedgerStatus>();
-  for (const pending of page) {
-    const { source } = pending.event;
-    counts.set(source, (counts.get(source) ?? 0) + 1);
-    last.set(source, pending);
-  }
-  return new Map(
-    [...last].filter(([source]) => counts.get(source) === limit && hasCapacity(source)),
-  );
 }

@@ -1,10 +1,7 @@
-import { wait } from "@millrace/core";
+import { wait, type Config } from "@millrace/core";
 import type { BodyPartition, RetentionLedger } from "@millrace/ledger";
 
-export interface RetentionPolicy {
-  readonly bodiesDays: number;
-  readonly keysDays: number;
-}
+export type RetentionPolicy = Config["retention"];
 
 export interface RetentionDeps {
   readonly ledger: RetentionLedger;
@@ -13,12 +10,7 @@ export interface RetentionDeps {
 
 export type RetentionNotice =
   /** Bodies of events that are not completed were moved on from a day to today. */
-  | {
-      readonly kind: "moved";
-      readonly day: string;
-      readonly events: number;
-      readonly bytes: number;
-    }
+  | { readonly kind: "moved"; readonly day: string; readonly events: number }
   | { readonly kind: "dropped"; readonly day: string; readonly bytes: number }
   | { readonly kind: "busy"; readonly day: string }
   | { readonly kind: "keys_deleted"; readonly events: number };
@@ -57,7 +49,10 @@ async function runAlone(
 ): Promise<RetentionResult> {
   const dropped: string[] = [];
   const busy: string[] = [];
-  for (const partition of await duePartitions(deps.ledger, policy)) {
+  const due = (await deps.ledger.partitions()).filter(({ ageDays }) => ageDays > policy.bodiesDays);
+  // The partition that an earlier run began to detach goes first: there can be only one.
+  const rank = ({ state }: BodyPartition) => (state === "detaching" ? 0 : 1);
+  for (const partition of due.toSorted((one, other) => rank(one) - rank(other))) {
     const result = await retirePartition(deps, partition, signal);
     (result === "dropped" ? dropped : busy).push(partition.day);
     if (result === "busy") deps.notify({ kind: "busy", day: partition.day });
@@ -67,16 +62,6 @@ async function runAlone(
   await deps.ledger.deleteErrors(policy.keysDays);
   while (await deps.ledger.deleteRuns(policy.keysDays)) signal.throwIfAborted();
   return { kind: "done", dropped, busy, keysDeleted, oldestDay };
-}
-
-/** The partition that an earlier run began to detach goes first: there can be only one. */
-async function duePartitions(
-  ledger: RetentionLedger,
-  { bodiesDays }: RetentionPolicy,
-): Promise<readonly BodyPartition[]> {
-  const due = (await ledger.partitions()).filter(({ ageDays }) => ageDays > bodiesDays);
-  const isBegun = ({ state }: BodyPartition) => state === "detaching";
-  return [...due.filter(isBegun), ...due.filter((partition) => !isBegun(partition))];
 }
 
 /** Bodies of events that are not completed move to today; the rest is dropped. */
@@ -109,11 +94,11 @@ async function moveBodies(
   let triesLeft = BUSY_TRIES;
   for (;;) {
     signal.throwIfAborted();
-    const { found, moved, bytes } = await ledger.moveBodies(partition);
+    const { found, moved } = await ledger.moveBodies(partition);
     if (found === 0) return true;
     if (moved > 0) {
       triesLeft = BUSY_TRIES;
-      notify({ kind: "moved", day: partition.day, events: moved, bytes });
+      notify({ kind: "moved", day: partition.day, events: moved });
       continue;
     }
     if (triesLeft === 0) return false;
