@@ -11,14 +11,13 @@ import {
   type OnFailed,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
-import { abandonJob, reportAbandoned } from "./job/abandon-job.ts";
+import { abandonJob, createFailureHook, reportAbandoned } from "./job/abandon-job.ts";
 import { createDatabaseRetry } from "./job/database-retry.ts";
 import { internalSources, type EmitSource } from "./handler/emit.ts";
-import { createFailureHook } from "./job/failure-hook.ts";
 import { FirstAttempts } from "./groups/first-attempts.ts";
 import { openSilently, type OpenLog } from "./handler/handler-log.ts";
 import type { Notice } from "./notices.ts";
-import { processEvent, type ProcessContext } from "./job/process-event.ts";
+import { EventRun, type ProcessContext } from "./job/process-event.ts";
 import type { AttemptPolicy } from "./job/retry-policy.ts";
 import { Handlers } from "./handler/run-handlers.ts";
 import { createSlots } from "./job/slots.ts";
@@ -48,8 +47,6 @@ export interface ProcessorOptions {
   readonly secrets?: readonly string[] | undefined;
   /** Milliseconds of a step's retries while Postgres is unavailable. Default: 60,000. */
   readonly databaseRetryMs?: number;
-  /** Jobs that are recorded in one commit at most. Default 50. */
-  readonly batchMax?: number;
   /** True for a source whose first attempts share a transaction. Default: none is. */
   readonly mayShare?: ((source: string) => boolean) | undefined;
   readonly signsJobs?: boolean;
@@ -73,7 +70,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) 
   const closing = new LazySignal();
   const parts: Omit<ProcessContext, "firstAttempts"> = {
     ledger,
-    record: recordBatched(ledger, options.batchMax ?? 50),
+    record: recordBatched(ledger),
     database: createDatabaseRetry({ maxMs: options.databaseRetryMs ?? 60_000, random }),
     policies: new Map(Object.entries(deps.sources).map(([name, source]) => [name, source.options])),
     slots,
@@ -108,7 +105,7 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) 
   return {
     /** Claims, handles and settles the event of a job. Never rejects. */
     process(job: EventJob): Promise<JobResult> {
-      const result = processEvent(job, context);
+      const result = new EventRun(job, context).process();
       inProgress.add(result);
       void result.finally(() => inProgress.delete(result));
       return result;
@@ -139,12 +136,9 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) 
 }
 
 /** Jobs that arrive together share one commit. The ledger sorts out repeats and refused jobs. */
-function recordBatched(
-  ledger: Pick<Ledger["claims"], "record">,
-  sizeMax: number,
-): ProcessContext["record"] {
+function recordBatched(ledger: Ledger["claims"]): ProcessContext["record"] {
   const batcher = createBatcher((jobs: readonly EventJob[]) => ledger.record(jobs), {
-    sizeMax,
+    sizeMax: 50,
     inFlightMax: 2,
     // Twice the events in a statement cost much less than two statements.
     sparing: true,

@@ -88,16 +88,25 @@ function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFram
   ];
 }
 
+/** The position in the source, if a source map is next to the compiled file or within it. */
 function toPlace(ran: string, lineText = "", columnText = "", projectDir: string) {
   const file = ran.startsWith("file://") ? fileURLToPath(ran) : ran;
   const line = lineText === "" ? null : Number(lineText);
   const column = columnText === "" ? null : Number(columnText);
-  if (line === null || !isAbsolute(file) || !toPath(file, projectDir).own) {
-    return { file, line, column };
+  const ranAt = { file, line, column };
+  if (line === null || !isAbsolute(file) || !toPath(file, projectDir).own) return ranAt;
+  try {
+    const found = mapSourcePosition({ source: file, line, column: Math.max(0, (column ?? 1) - 1) });
+    // Also where Node maps stacks itself (`--enable-source-maps`).
+    if (found.source === file) return ranAt;
+    const source = found.source.replace(/^file:\/\//, "");
+    // A bundle names its sources by a URL, such as `webpack://`, below the project.
+    const named = /\/[a-z][a-z-]+:\/[^/]*\/([^?]*)/.exec(source)?.[1];
+    const original = named === undefined ? source : resolve(projectDir, named);
+    return { file: original, line: found.line, column: found.column + 1 };
+  } catch {
+    return ranAt;
   }
-  return (
-    originalPosition({ file, line, column: column ?? 1 }, projectDir) ?? { file, line, column }
-  );
 }
 
 function toPath(path: string, projectDir: string): { path: string; own: boolean } {
@@ -108,30 +117,4 @@ function toPath(path: string, projectDir: string): { path: string; own: boolean 
   const isOutside = inProject.startsWith("..") || isAbsolute(inProject);
   if (isOutside) return { path: basename(path), own: false };
   return { path: inProject, own: !path.startsWith(MILLRACE) };
-}
-
-interface FilePosition {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
-
-/**
- * The source position, by the source map next to the compiled file or within it. Undefined without
- * a map, and where Node maps stacks itself (`--enable-source-maps`). Never throws.
- * @param compiled.file - absolute.
- * @param projectDir - the base of sources that a bundle names by a URL, such as `webpack://`.
- */
-function originalPosition(compiled: FilePosition, projectDir: string): FilePosition | undefined {
-  const { file, line, column } = compiled;
-  try {
-    const found = mapSourcePosition({ source: file, line, column: Math.max(0, column - 1) });
-    if (found.source === file) return undefined;
-    const source = found.source.replace(/^file:\/\//, "");
-    const named = /\/[a-z][a-z-]+:\/[^/]*\/([^?]*)/.exec(source)?.[1];
-    const original = named === undefined ? source : resolve(projectDir, named);
-    return { file: original, line: found.line, column: found.column + 1 };
-  } catch {
-    return undefined;
-  }
 }

@@ -5,6 +5,7 @@ import {
   isInternal,
   isStorable,
   isStorableWithin,
+  keyOf,
   MillraceError,
   nearest,
   type Emit,
@@ -66,7 +67,6 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
     if (emitted.count >= EVENTS_MAX || emitted.bytes + body.byteLength > BYTES_MAX) {
       refuse(`an attempt emits ${EVENTS_MAX} events and ${BYTES_MAX} bytes at most`, source);
     }
-    const { source: parentSource, eventId: parentId, generation } = parent;
     return target.emit({
       source,
       eventId,
@@ -75,14 +75,14 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
       acceptedAtMs: Date.now(),
       bodyHash: bodyHash(body),
       headers: {
-        "millrace-parent-source": parentSource,
-        "millrace-parent-id": parentId,
-        "millrace-parent-generation": String(generation),
+        "millrace-parent-source": parent.source,
+        "millrace-parent-id": parent.eventId,
+        "millrace-parent-generation": String(parent.generation),
         [DEPTH_HEADER]: String(depth),
       },
       unsigned: false,
       body,
-      parent: { source: parentSource, eventId: parentId, generation },
+      parent: keyOf(parent),
       afterMs,
     });
   };
@@ -126,10 +126,8 @@ function toDelay(source: string, { afterMs = 0 }: EmitOptions): number {
   if (typeof afterMs === "number" && afterMs >= 0 && afterMs <= AFTER_MS_MAX) {
     return Math.ceil(afterMs);
   }
-  return refuse(
-    `afterMs is ${String(afterMs)}, and must be 0 to ${AFTER_MS_MAX} (365 days)`,
-    source,
-  );
+  const most = `${AFTER_MS_MAX} (365 days)`;
+  return refuse(`afterMs is ${String(afterMs)}, and must be 0 to ${most}`, source);
 }
 
 function toBody(source: string, data: JsonPayload, bytesMax: number): Uint8Array {

@@ -75,11 +75,10 @@ export class AttemptLog {
   }
 
   get #fields(): LogFields {
-    const events = this.#events;
     const attempt = this.#attempt;
-    const [first] = events;
-    const { source = "", eventId, generation } = first ?? {};
-    if (events.length > 1) return { source, attempt, events: events.length };
+    const { length: events } = this.#events;
+    const { source = "", eventId, generation } = this.#events[0] ?? {};
+    if (events > 1) return { source, attempt, events };
     return { source, event_id: eventId, generation, attempt };
   }
 

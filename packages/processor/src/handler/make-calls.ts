@@ -17,6 +17,7 @@ import {
   type AttemptEnd,
   type Called,
   type TimedResult,
+  type TimeLimit,
 } from "./run-attempt.ts";
 import type { DatabaseRetry } from "../job/database-retry.ts";
 import { AttemptLog } from "./handler-log.ts";
@@ -35,10 +36,7 @@ interface Calls {
 type CallsOrEnd = Calls | Exclude<AttemptEnd, { readonly kind: "completed" }>;
 
 interface CallsDeps extends AttemptDeps {
-  readonly ledger: Pick<
-    Ledger["claims"],
-    "attempt" | "attemptFirst" | "readBegun" | "recordStep" | "completeCalled"
-  >;
+  readonly ledger: Ledger["claims"];
   readonly database: DatabaseRetry;
   readonly slots: Slots;
 }
@@ -74,7 +72,12 @@ async function makeCalls(
   const { attempt } = claim;
   const log = new AttemptLog(deps.openLog, [keyOf(job.event)], attempt);
   try {
-    const begun = await readBegun(job, claim, deps);
+    const { headers, body } = job.event;
+    // The event as the ledger has it: of a new event, as this job's record wrote it.
+    const begun =
+      claim.isNew !== true || body === undefined
+        ? await deps.ledger.readBegun(keyOf(job.event), attempt)
+        : { content: { headers, body }, steps: NO_STEPS };
     if (begun === undefined) return { kind: "busy" };
     const end = await callAll({ job, attempt, stop, log }, begun, deps);
     return end.kind === "failed" ? { ...end, log } : end;
@@ -107,26 +110,8 @@ async function writeCalled(
 
 const NO_STEPS: BegunEvent["steps"] = new Map();
 
-/** The event as the ledger has it: of a new event, as this job's record wrote it. */
-async function readBegun(
-  { event }: EventJob,
-  { attempt, isNew }: ClaimedAttempt,
-  { ledger }: CallsDeps,
-): Promise<BegunEvent | undefined> {
-  const { headers, body } = event;
-  if (isNew !== true || body === undefined) return await ledger.readBegun(keyOf(event), attempt);
-  return { content: { headers, body }, steps: NO_STEPS };
-}
-
-interface CallsRun {
-  readonly job: EventJob;
-  readonly attempt: number;
-  readonly stop: StopSignal;
-  readonly log: AttemptLog;
-}
-
 async function callAll(
-  { job, attempt, stop, log }: CallsRun,
+  { job, attempt, stop, log }: Omit<TimeLimit, "timeoutMs"> & { readonly log: AttemptLog },
   { content, steps: recorded }: BegunEvent,
   deps: CallsDeps,
 ): Promise<CallsOrEnd> {

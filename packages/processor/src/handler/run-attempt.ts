@@ -135,7 +135,7 @@ export type TimedResult<Value> = { readonly ranMs: number | undefined } & (
   { readonly kind: "ended"; readonly value: Value } | ({ readonly kind: "failed" } & FailedAttempt)
 );
 
-interface TimeLimit {
+export interface TimeLimit {
   readonly job: EventJob;
   readonly attempt: number;
   readonly stop: StopSignal;

@@ -1,15 +1,13 @@
 import { isPermanentError, on, RetryLater, type Handler } from "@millrace/core";
 import { expect, test } from "vitest";
 import { makeJob } from "../testing/make-job.ts";
-import { createWebhookEvent, Handlers } from "./run-handlers.ts";
+import { Handlers } from "./run-handlers.ts";
 
 function eventOf(body: string | Uint8Array, dataField?: string) {
   const { event } = makeJob();
-  const locked = {
-    headers: { "x-a": "1" },
-    body: Buffer.from(body),
-  };
-  return createWebhookEvent(event, 2, locked, { dataField });
+  const provider = dataField === undefined ? {} : { dataField };
+  const handlers = new Handlers([], { [event.source]: { provider } });
+  return handlers.eventOf(event, 2, { headers: { "x-a": "1" }, body: Buffer.from(body) });
 }
 
 test("the payload is parsed on first use, once", () => {

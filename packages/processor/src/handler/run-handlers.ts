@@ -100,16 +100,36 @@ export class Handlers {
     return this.#matching(event).find(isSetHandler);
   }
 
+  /** The ledger's bytes and headers under the identity of the job. */
   eventOf(
     event: EnvelopedEvent,
     attempt: number,
-    stored: StoredContent,
-    payload?: EventPayload,
+    { headers, body }: StoredContent,
+    payload: EventPayload = new ParsedBody(body),
   ): WebhookEvent {
     const { provider, options } = this.#sources[event.source] ?? {};
-    const tenant = options?.secrets === undefined ? undefined : tenantOf(event.eventId);
-    const reading = { dataField: provider?.dataField, tenant, payload };
-    return createWebhookEvent(event, attempt, stored, reading);
+    return Object.freeze({
+      source: event.source,
+      id: event.eventId,
+      tenant: options?.secrets === undefined ? undefined : tenantOf(event.eventId),
+      type: event.type,
+      generation: event.generation,
+      attempt,
+      receivedAt: new Date(event.acceptedAtMs),
+      headers: Object.freeze({ ...headers }),
+      unsigned: event.unsigned,
+      body,
+      get idempotencyKey() {
+        return eventIdempotencyKey(event);
+      },
+      text: textReader(body),
+      get payload() {
+        return payload.value;
+      },
+      get data(): JsonPayload {
+        return dataOf(this.payload, provider?.dataField);
+      },
+    });
   }
 
   #matching({ source, type }: EnvelopedEvent): readonly Handler[] {
@@ -168,64 +188,24 @@ interface HandlerInput {
   readonly called?: ReadonlyMap<Handler, unknown> | undefined;
 }
 
-interface Reading {
-  readonly dataField: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly payload?: EventPayload | undefined;
-}
-
-/** The ledger's bytes and headers under the identity of the job. */
-export function createWebhookEvent(
-  event: EnvelopedEvent,
-  attempt: number,
-  { headers, body }: StoredContent,
-  { dataField, tenant, payload = new ParsedBody(body) }: Reading,
-): WebhookEvent {
-  return Object.freeze({
-    source: event.source,
-    id: event.eventId,
-    tenant,
-    type: event.type,
-    generation: event.generation,
-    attempt,
-    receivedAt: new Date(event.acceptedAtMs),
-    headers: Object.freeze({ ...headers }),
-    unsigned: event.unsigned,
-    body,
-    get idempotencyKey() {
-      return eventIdempotencyKey(event);
-    },
-    text: textReader(body),
-    get payload() {
-      return payload.value;
-    },
-    get data(): JsonPayload {
-      return dataOf(this.payload, dataField);
-    },
-  });
-}
-
 function dataOf(payload: JsonPayload, field: string | undefined): JsonPayload {
   const isWrapped =
     field !== undefined && typeof payload === "object" && payload !== null && field in payload;
   return isWrapped ? payload[field] : payload;
 }
 
+interface ContextParts {
+  readonly parent: EmitParent | undefined;
+  readonly target: EmitTarget;
+  readonly sources: InternalSources;
+  readonly log: AttemptLog;
+}
+
 /** Creates the context of handlers, its parts on first use. A set has no parent and cannot emit. */
 export function createHandlerContext(
   tx: HandlerTransaction,
   signal: LazySignal,
-  {
-    parent,
-    target,
-    sources,
-    log,
-  }: {
-    readonly parent: EmitParent | undefined;
-    readonly target: EmitTarget;
-    readonly sources: InternalSources;
-    readonly log: AttemptLog;
-  },
+  { parent, target, sources, log }: ContextParts,
 ): HandlerContext {
   const context = {
     tx,

@@ -1,7 +1,14 @@
-import { keyOf, type EventJob, type EventKey, type JobResult } from "@millrace/core";
+import {
+  keyOf,
+  settlesWithin,
+  type EventJob,
+  type EventKey,
+  type FailedEvent,
+  type JobResult,
+  type OnFailed,
+} from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
-import type { FailureHook } from "./failure-hook.ts";
-import { retry } from "./job-results.ts";
+import { retry } from "./retry-policy.ts";
 import { checkJob } from "./trust-job.ts";
 
 const LEDGER_UNAVAILABLE_DELAY_MS = 5_000;
@@ -55,4 +62,24 @@ export async function reportAbandoned(
   const found = await ledger.findEvent(key);
   const attempts = found?.event.attempts ?? 0;
   hook.call({ ...key, type, attempts, code: "gave_up", message });
+}
+
+const CLOSE_MS = 3_000;
+
+export type FailureHook = ReturnType<typeof createFailureHook>;
+
+/** Calls a user's `onFailed` so that its errors are reported and it delays no event. */
+export function createFailureHook(onFailed: OnFailed, onError: (error: unknown) => void) {
+  const inProgress = new Set<Promise<void>>();
+  const run = async (event: FailedEvent) => await onFailed(event);
+  return {
+    call(event: FailedEvent): void {
+      const called = run(event).catch(onError);
+      inProgress.add(called);
+      void called.finally(() => inProgress.delete(called));
+    },
+    async close(): Promise<void> {
+      await settlesWithin(Promise.all(inProgress), CLOSE_MS);
+    },
+  };
 }

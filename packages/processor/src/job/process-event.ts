@@ -11,7 +11,7 @@ import {
   type StopSignal,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
-import { failUnattempted } from "./abandon-job.ts";
+import { failUnattempted, type FailureHook } from "./abandon-job.ts";
 import {
   attemptRecorded,
   AttemptSignal,
@@ -21,14 +21,15 @@ import {
 import type { DatabaseRetry } from "./database-retry.ts";
 import { describeError } from "../errors/describe-error.ts";
 import { errorDetails, type KeptOptions } from "../errors/error-details.ts";
-import type { FailureHook } from "./failure-hook.ts";
 import type { FirstAttempts } from "../groups/first-attempts.ts";
 import { callThenWrite } from "../handler/make-calls.ts";
-import { failed, handedBack, isDecided, lost, refused, retry } from "./job-results.ts";
 import {
   decideRetry,
   exhausted,
   FIRST_CLAIM,
+  handedBack,
+  lost,
+  retry,
   suspectedReplay,
   type AttemptPolicy,
   type ClaimedAttempt,
@@ -57,6 +58,9 @@ export interface ProcessContext extends AttemptDeps {
   readonly closing: StopSignal;
 }
 
+// An unexpected error does not pass at once.
+const UNEXPECTED_REPEATS = 4;
+
 type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
 
 /**
@@ -76,13 +80,7 @@ type RecordedClaim = Exclude<Claim, { readonly kind: "unrecorded" }>;
  *    ledger/fail.ts).
  * Never rejects.
  */
-export async function processEvent(job: EventJob, context: ProcessContext): Promise<JobResult> {
-  return await new EventRun(job, context).process();
-}
-
-// An unexpected error does not pass at once.
-const UNEXPECTED_REPEATS = 4;
-class EventRun {
+export class EventRun {
   #job: EventJob;
   readonly #key: EventKey;
   readonly #context: ProcessContext;
@@ -124,9 +122,9 @@ class EventRun {
 
   async #run(): Promise<JobResult> {
     const policy = this.#context.policies.get(this.#key.source);
-    if (policy === undefined) return refused(unknownSource(this.#job));
+    if (policy === undefined) return { kind: "failed", ...unknownSource(this.#job) };
     const refusal = checkJob(this.#job);
-    if (refusal !== undefined) return refused(refusal);
+    if (refusal !== undefined) return { kind: "failed", ...refusal };
     const first = await this.#attemptFirst();
     if (first !== undefined && first.kind !== "record_first") {
       return await this.#endFirst(first, policy);
@@ -219,14 +217,16 @@ class EventRun {
         return claim;
       case "completed":
         return { kind: "duplicate" };
-      case "failed":
+      case "failed": {
+        const { kind, code, message } = claim;
         // The ledger has the body, unless it could not hold the event: then the job keeps it.
-        return { ...failed(claim), recorded: claim.code !== "invalid_envelope" };
+        return { kind, code, message, recorded: code !== "invalid_envelope" };
+      }
       case "busy":
         return lost(this.#context.random);
       case "body_missing":
       case "identity_expired":
-        return refused(this.#trust.unknown[claim.kind]);
+        return { kind: "failed", ...this.#trust.unknown[claim.kind] };
     }
   }
 
@@ -296,7 +296,7 @@ class EventRun {
     context.notify({ kind: "attempt_failed", key, type, attempt, code, message, final, counts });
     if (final) context.hook?.call({ ...key, type, attempts: attempt, code, message });
     if (code === "lost_claim") return lost(context.random);
-    if (final) return failed({ code, message });
+    if (final) return { kind: "failed", code, message, recorded: true };
     if (recorded === "recorded") return { ...retry(code, message, afterMs), recorded: true };
     // A last failure has no delay of its own, and the refusal of its record does not pass at once.
     return retry(code, message, Math.max(afterMs, context.database.delayMs(0)));
@@ -327,7 +327,8 @@ class EventRun {
   #finished(result: JobResult): JobResult {
     const { event, enqueuedAtMs, mac } = this.#job;
     const now = Date.now();
-    if (mac !== undefined && isDecided(result)) {
+    const isDecided = result.kind === "retry" ? result.recorded : result.kind !== "lost";
+    if (mac !== undefined && isDecided) {
       const isRefused = result.kind === "failed" && result.recorded !== true;
       this.#context.notify({ kind: "mac_invalid", key: this.#key, mac, refused: isRefused });
     }

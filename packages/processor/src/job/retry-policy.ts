@@ -8,6 +8,7 @@ import {
   type Claim,
   type CopyOf,
   type ErrorCode,
+  type JobResult,
   type SourcePolicy,
 } from "@millrace/core";
 import { isDatabaseUnavailable } from "@millrace/ledger";
@@ -45,10 +46,11 @@ export type RetryDecision = Omit<AttemptFailure, "run" | "details">;
 interface Deps {
   readonly database: Pick<DatabaseRetry, "delayMs">;
   readonly random: () => number;
-  readonly kept?: { readonly secrets: readonly string[] };
+  readonly kept: { readonly secrets: readonly string[] };
 }
 
 const SHUTDOWN_DELAY_MS_MAX = 1_000;
+const LOST_DELAY_MS = { min: 1_000, max: 5_000 };
 // A handler that asks for no wait would run again without end, because a wait uses up no attempt.
 const WAIT_MS_MIN = 1_000;
 // Postgres fails an event about once per outage; this often, the event deadlocks or crashes it.
@@ -77,62 +79,50 @@ const OF_CONTEXT: ReadonlySet<ErrorCode> = new Set([
 export function decideRetry(
   failed: FailedAttempt,
   claim: ClaimedAttempt,
-  policy: AttemptPolicy,
-  deps: Deps,
+  { attempts, backoff, waitMaxMs }: AttemptPolicy,
+  { database, random, kept }: Deps,
 ): RetryDecision {
   const { error, abortReason } = failed;
-  const { attemptSinceRetry } = claim;
-  const last = attemptSinceRetry >= policy.attempts;
-  const counted = (code: ErrorCode, final: boolean, cause: unknown = error): RetryDecision => ({
-    code,
-    message: describeError(cause, deps.kept?.secrets),
-    final,
-    counts: true,
-    afterMs: backoffMs(policy.backoff, attemptSinceRetry, deps.random),
-  });
+  const { attemptSinceRetry, pendingForMs } = claim;
+  const last = attemptSinceRetry >= attempts;
+  const counted = (code: ErrorCode, final: boolean, cause = error): RetryDecision => {
+    const afterMs = backoffMs(backoff, attemptSinceRetry, random);
+    return { code, message: describeError(cause, kept.secrets), final, counts: true, afterMs };
+  };
+  const givenBack = (code: ErrorCode, afterMs: number, cause = error): RetryDecision => {
+    const message = describeError(cause, kept.secrets);
+    return { code, message, final: false, counts: false, afterMs };
+  };
 
   if (abortReason !== undefined) {
     if (hasCode(abortReason, "handler_timeout"))
       return counted("handler_timeout", last, abortReason);
     if (hasCode(abortReason, "shutting_down")) {
-      return givenBack(
-        "shutting_down",
-        abortReason,
-        Math.round(SHUTDOWN_DELAY_MS_MAX * deps.random()),
-        deps,
-      );
+      return givenBack("shutting_down", shutdownDelayMs(random), abortReason);
     }
     // Counts and is not final: a handler that blocks the process loses its lock every time.
     return counted("lost_claim", false, abortReason);
   }
   if (isPermanentError(error)) return counted("permanent_error", true);
-  if (isRetryLater(error)) return decideWait(error, claim, policy, deps);
+  if (isRetryLater(error)) {
+    const leftMs = waitMaxMs - pendingForMs;
+    const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
+    if (leftMs > 0) return givenBack("retry_later", Math.ceil(Math.min(askedMs, leftMs)));
+    // It asked again past its source's limit, after which it had one more attempt.
+    return finalDecision(
+      "waited_too_long",
+      `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, kept.secrets)})`,
+    );
+  }
   if (isDatabaseUnavailable(error)) {
     // Attempts that the policy counts: not waits, not those given back, not those before a retry.
     const earlier = claim.attempt - attemptSinceRetry - claim.waits;
     return earlier < FORGIVEN_MAX
-      ? givenBack("database_unavailable", error, deps.database.delayMs(earlier), deps)
+      ? givenBack("database_unavailable", database.delayMs(earlier))
       : counted("database_unavailable", last);
   }
   const code = codeOf(failed);
   return counted(code, last || FINAL.has(code));
-}
-
-/** An event that asks again past its source's limit fails after one more attempt. */
-function decideWait(
-  error: { readonly afterMs: unknown },
-  { pendingForMs }: ClaimedAttempt,
-  { waitMaxMs }: AttemptPolicy,
-  deps: Pick<Deps, "kept">,
-): RetryDecision {
-  const leftMs = waitMaxMs - pendingForMs;
-  const askedMs = Math.max(waitOf(error.afterMs), WAIT_MS_MIN);
-  if (leftMs > 0)
-    return givenBack("retry_later", error, Math.ceil(Math.min(askedMs, leftMs)), deps);
-  return finalDecision(
-    "waited_too_long",
-    `Cannot wait any longer: the event is pending for more than the ${waitMaxMs} ms of waitMaxMs (cause: ${describeError(error, deps.kept?.secrets)})`,
-  );
 }
 
 export function exhausted({ attempts }: AttemptPolicy): RetryDecision {
@@ -157,21 +147,6 @@ function finalDecision(code: ErrorCode, message: string): RetryDecision {
   return { code, message, final: true, counts: true, afterMs: 0 };
 }
 
-function givenBack(
-  code: ErrorCode,
-  cause: unknown,
-  afterMs: number,
-  { kept }: Pick<Deps, "kept">,
-): RetryDecision {
-  return {
-    code,
-    message: describeError(cause, kept?.secrets),
-    final: false,
-    counts: false,
-    afterMs,
-  };
-}
-
 function codeOf({ error, thrownByHandler }: FailedAttempt): ErrorCode {
   if (!isMillraceError(error)) return "handler_failed";
   if (!thrownByHandler) return error.code;
@@ -186,4 +161,27 @@ export function backoffMs(
 ): number {
   const longest = Math.min(policy.firstMs * policy.factor ** (failures - 1), policy.maxMs);
   return Math.round(longest * random());
+}
+
+const shutdownDelayMs = (random: () => number) => Math.round(SHUTDOWN_DELAY_MS_MAX * random());
+
+export function retry(
+  code: ErrorCode,
+  message: string,
+  afterMs: number,
+): JobResult & { kind: "retry" } {
+  return { kind: "retry", afterMs, code, message, recorded: false };
+}
+
+/** Runs the job again when the current owner of its event has had time to settle it. */
+export function lost(random: () => number): JobResult {
+  const { min, max } = LOST_DELAY_MS;
+  return { kind: "lost", afterMs: Math.round(min + (max - min) * random()) };
+}
+
+export function handedBack(reason: unknown, random: () => number): JobResult {
+  const afterMs = shutdownDelayMs(random);
+  return hasCode(reason, "shutting_down")
+    ? retry(reason.code, reason.message, afterMs)
+    : { kind: "lost", afterMs };
 }
