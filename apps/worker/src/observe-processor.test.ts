@@ -1,7 +1,7 @@
 import type { Notice } from "@millrace/processor";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createProcessorMetrics, observeProcessor } from "./observe-processor.ts";
+import { observeProcessor } from "./observe-processor.ts";
 
 const finished: Notice & { kind: "finished" } = {
   kind: "finished",
@@ -14,9 +14,17 @@ const finished: Notice & { kind: "finished" } = {
   queueAgeMs: 30,
 };
 
+/** Of metrics alone: what is logged goes nowhere. */
+const unlogged = {
+  running: () => 7,
+  leading: () => false,
+  logger: { isLevelEnabled: () => false, debug: () => {}, warn: () => {} } as never,
+  logError: () => {},
+};
+
 test("settlements are counted by source and outcome, and times are never below nothing", async () => {
   const registry = new Registry();
-  const observe = createProcessorMetrics({ registry, running: () => 7, sources: ["shop"] });
+  const observe = observeProcessor({ ...unlogged, registry, sources: ["shop"] });
   observe(finished);
   observe({
     ...finished,
@@ -34,7 +42,7 @@ test("settlements are counted by source and outcome, and times are never below n
 
 test("groups are counted by source, and a source without any has none", async () => {
   const registry = new Registry();
-  const observe = createProcessorMetrics({ registry, running: () => 0, sources: ["shop", "bank"] });
+  const observe = observeProcessor({ ...unlogged, registry, sources: ["shop", "bank"] });
   observe({ kind: "group_ended", source: "shop", size: 20, undone: 0 });
   observe({ kind: "group_ended", source: "shop", size: 30, undone: 2 });
   const text = await registry.metrics();
@@ -54,6 +62,7 @@ test("a handler that asks to wait is a line of its own, and no error", () => {
     logger: { ...logger, isLevelEnabled: () => true } as never,
     logError: (...line) => void errors.push(line),
     running: () => 0,
+    leading: () => false,
     sources: ["shop"],
   });
   observe({
@@ -74,7 +83,7 @@ test("a handler that asks to wait is a line of its own, and no error", () => {
 
 test("what a sender or an edited job names makes no label", async () => {
   const registry = new Registry();
-  const observe = createProcessorMetrics({ registry, running: () => 7, sources: ["shop"] });
+  const observe = observeProcessor({ ...unlogged, registry, sources: ["shop"] });
   const key = { source: "forged", eventId: "evt_canary", generation: 0 };
   observe({
     ...finished,

@@ -1,3 +1,4 @@
+import type { EventKey } from "@millrace/core";
 import type { Notice } from "@millrace/processor";
 import { metricsOf, type ErrorLog, type Logger } from "@millrace/service";
 import type { Registry } from "prom-client";
@@ -11,22 +12,10 @@ export interface ObserverDeps {
   readonly leading: () => boolean;
 }
 
-type Deps = Omit<ObserverDeps, "leading">;
+const MESSAGE_CHARS_MAX = 500;
 
-export function observeProcessor(deps: Deps): (notice: Notice) => void {
-  const count = createProcessorMetrics(deps);
-  return (notice) => {
-    count(notice);
-    log(notice, deps);
-  };
-}
-
-/** No label is a sender's text. @internal */
-export function createProcessorMetrics({
-  registry,
-  running,
-  sources,
-}: Pick<Deps, "registry" | "running" | "sources">): (notice: Notice) => void {
+/** No label is a sender's text, and no line has a body or a header. */
+export function observeProcessor({ registry, logger, logError, running, sources }: ObserverDeps) {
   const metrics = registerMetrics(registry);
   // Ratios and alerts need a 0 before the first event.
   for (const source of sources) {
@@ -41,7 +30,7 @@ export function createProcessorMetrics({
     (gauge) => gauge.set(running()),
   );
 
-  function countFinished(notice: Notice & { kind: "finished" }): void {
+  function countFinished(notice: Finished): void {
     const { result, outcome, handlerMs, sinceReceivedMs } = notice;
     // A job can name a source that no config has; it must not become a label.
     const source = notice.code === "unknown_source" ? "unknown" : notice.key.source;
@@ -52,7 +41,7 @@ export function createProcessorMetrics({
     }
   }
 
-  return (notice) => {
+  return (notice: Notice): void => {
     const { source } = "key" in notice ? notice.key : notice;
     switch (notice.kind) {
       case "group_ended":
@@ -63,16 +52,45 @@ export function createProcessorMetrics({
         // Later attempts would measure the back-off and not the queue.
         if (notice.attempt > 1) return;
         return metrics.queueAge.observe({ source }, seconds(notice.queueAgeMs));
-      case "mac_invalid":
-        return metrics.macFailures.inc({
-          ...{ source, mac: notice.mac, result: notice.refused ? "refused" : "run" },
-        });
+      case "conflict":
+        return logError(
+          `conflict: ${source}`,
+          `event ${notice.key.eventId} came with a different body or type; the first is kept`,
+        );
+      case "mac_invalid": {
+        const { mac, refused, key } = notice;
+        metrics.macFailures.inc({ source, mac, result: refused ? "refused" : "run" });
+        if (mac === "missing" && !refused) return;
+        return logError(
+          `job MAC ${mac}: ${source}`,
+          `a job of event ${key.eventId} ${refused ? "was refused" : "ran with what the ledger has"}`,
+        );
+      }
       case "finished":
-        return countFinished(notice);
-      case "attempt_failed":
-        return metrics.attemptsFailed.inc({ source, code: notice.code });
+        countFinished(notice);
+        // The end of most jobs costs nothing without the level debug.
+        if (notice.result === "completed" && !logger.isLevelEnabled("debug")) return;
+        if (notice.result === "failed" && notice.handlerMs === undefined) {
+          return logError(`job rejected: ${notice.code}`, `a job of source ${source} was failed`);
+        }
+        return logger.debug({ ...namesOf(notice), ...ends(notice) }, "job finished");
+      case "attempt_failed": {
+        const { attempt, code, final, counts } = notice;
+        metrics.attemptsFailed.inc({ source, code });
+        const reason = notice.message.slice(0, MESSAGE_CHARS_MAX);
+        const fields = { ...namesOf(notice), attempt, code, reason };
+        if (code === "retry_later") return logger.info(fields, "event waits");
+        if (!counts) return logError(`attempt: ${code}`, reason);
+        return final ? logger.error(fields, "event failed") : logger.warn(fields, "attempt failed");
+      }
       case "unrecorded":
-        return metrics.unrecorded.inc({ step: notice.step });
+        metrics.unrecorded.inc({ step: notice.step });
+        return logError(`ledger: ${notice.step}`, notice.message);
+      case "handler_ignored_abort":
+        return logger.warn(
+          namesOf(notice),
+          "handler is still running after its signal was aborted",
+        );
     }
   };
 }
@@ -152,49 +170,13 @@ function seconds(ms: number): number {
   return Math.max(0, ms) / 1_000;
 }
 
-const MESSAGE_CHARS_MAX = 500;
+type Finished = Notice & { kind: "finished" };
 
-/** Logs one line a second for the errors of a dead server; no line has a body or a header. */
-function log(notice: Notice, { logger, logError }: Deps): void {
-  if (notice.kind === "group_ended" || notice.kind === "claimed") return;
-  // The end of most jobs costs nothing without the level debug.
-  const isOrdinary = notice.kind === "finished" && notice.result === "completed";
-  if (isOrdinary && !logger.isLevelEnabled("debug")) return;
-  const { source, eventId, generation } = notice.key;
-  const names = { source, event_id: eventId, generation };
-  switch (notice.kind) {
-    case "conflict":
-      return logError(
-        `conflict: ${source}`,
-        `event ${eventId} came with a different body or type; the first is kept`,
-      );
-    case "mac_invalid":
-      if (notice.mac === "missing" && !notice.refused) return;
-      return logError(
-        `job MAC ${notice.mac}: ${source}`,
-        `a job of event ${eventId} ${notice.refused ? "was refused" : "ran with what the ledger has"}`,
-      );
-    case "finished":
-      if (notice.result === "failed" && notice.handlerMs === undefined) {
-        return logError(`job rejected: ${notice.code}`, `a job of source ${source} was failed`);
-      }
-      return logger.debug({ ...names, ...ends(notice) }, "job finished");
-    case "attempt_failed": {
-      const { attempt, code, final, counts } = notice;
-      const reason = notice.message.slice(0, MESSAGE_CHARS_MAX);
-      const fields = { ...names, attempt, code, reason };
-      if (code === "retry_later") return logger.info(fields, "event waits");
-      if (!counts) return logError(`attempt: ${code}`, reason);
-      return final ? logger.error(fields, "event failed") : logger.warn(fields, "attempt failed");
-    }
-    case "unrecorded":
-      return logError(`ledger: ${notice.step}`, notice.message);
-    case "handler_ignored_abort":
-      return logger.warn(names, "handler is still running after its signal was aborted");
-  }
+function namesOf({ key: { source, eventId, generation } }: { readonly key: EventKey }) {
+  return { source, event_id: eventId, generation };
 }
 
-function ends(notice: Notice & { kind: "finished" }) {
+function ends(notice: Finished) {
   const { result: settlement, outcome, code, handlerMs, sinceReceivedMs, queueAgeMs } = notice;
   return { settlement, outcome, code, handlerMs, sinceReceivedMs, queueAgeMs };
 }

@@ -6,6 +6,7 @@ import { observeLedger, observeQueue } from "./observers.ts";
 
 const at = { source: "shop", jobId: "evt_1" };
 const error = new Error("connection reset");
+const unused = { sources: [], running: () => 0, leading: () => false, logger: {} as Logger };
 
 /** Lines of the log that is limited by cause, and of the other one. */
 async function observed(notice: QueueNotice) {
@@ -13,6 +14,7 @@ async function observed(notice: QueueNotice) {
   const limited: unknown[][] = [];
   const lines: unknown[][] = [];
   const observe = observeQueue({
+    ...unused,
     registry,
     logError: (...line) => void limited.push(line),
     logger: { error: (...line: unknown[]) => void lines.push(line) } as unknown as Logger,
@@ -61,6 +63,7 @@ test("closed connections are counted by source and reason, and a source without 
   const registry = new Registry();
   const logged: string[] = [];
   const observe = observeLedger({
+    ...unused,
     registry,
     logError: (cause) => logged.push(cause),
     sources: ["shop", "bank"],

@@ -4,11 +4,12 @@ import {
   DISAGREEMENT_KINDS,
   LEDGER_CHANGES,
   type ReconcilerNotice,
+  type RetentionNotice,
+  type RetentionResult,
 } from "@millrace/operations";
 import type { QueueNotice } from "@millrace/queue";
 import { metricsOf, type Logger } from "@millrace/service";
 import { observeProcessor, type ObserverDeps } from "./observe-processor.ts";
-import { observeRetention } from "./observe-retention.ts";
 
 export type Observers = ReturnType<typeof createObservers>;
 
@@ -29,11 +30,7 @@ const RESET_REASONS: Readonly<Record<ConnectionReset["reason"], string>> = {
   uncleaned: "what a handler may have left on it could not be removed",
 };
 
-export function observeLedger({
-  registry,
-  logError,
-  sources,
-}: Pick<ObserverDeps, "registry" | "logError" | "sources">): (reset: ConnectionReset) => void {
+export function observeLedger({ registry, logError, sources }: ObserverDeps) {
   const resets = metricsOf(registry).counter(
     "millrace_worker_connections_reset_total",
     "Connections to Postgres that were closed because of what a handler did to them, by source and reason (session: it changed the session; uncleaned: what it left could not be removed).",
@@ -44,17 +41,13 @@ export function observeLedger({
   for (const source of sources) {
     for (const reason of Object.keys(RESET_REASONS)) resets.inc({ source, reason }, 0);
   }
-  return ({ source, reason }) => {
+  return ({ source, reason }: ConnectionReset): void => {
     resets.inc({ source, reason });
     logError(`connection closed: ${source}`, RESET_REASONS[reason]);
   };
 }
 
-export function observeQueue({
-  registry,
-  logger,
-  logError,
-}: Pick<ObserverDeps, "registry" | "logger" | "logError">): (notice: QueueNotice) => void {
+export function observeQueue({ registry, logger, logError }: ObserverDeps) {
   const { counter } = metricsOf(registry);
   const locksLost = counter(
     "millrace_worker_locks_lost_total",
@@ -66,7 +59,7 @@ export function observeQueue({
     "Jobs whose worker stopped renewing their lock.",
     "source",
   );
-  return (notice) => {
+  return (notice: QueueNotice): void => {
     switch (notice.kind) {
       case "background_error":
         return logError(`queue: ${notice.cause}`, notice.error);
@@ -108,20 +101,11 @@ function observeBulkRuns({ logger, logError }: ObserverDeps): (notice: BulkNotic
   };
 }
 
-type Deps = Pick<ObserverDeps, "registry" | "logger" | "logError" | "leading">;
+type NoticeOf<Kind> = ReconcilerNotice & { readonly kind: Kind };
 
-function observeReconciler(deps: Deps): (notice: ReconcilerNotice) => void {
-  const count = createReconcilerMetrics(deps);
-  return (notice) => {
-    count(notice);
-    log(notice, deps);
-  };
-}
-
-/** Registers the reconciler's metrics. Only the leader of several workers counts. */
-function createReconcilerMetrics(
-  deps: Pick<Deps, "registry" | "leading">,
-): (notice: ReconcilerNotice) => void {
+/** Only the leader of several workers counts. */
+function observeReconciler(deps: ObserverDeps): (notice: ReconcilerNotice) => void {
+  const { logger, logError } = deps;
   const metrics = registerMetrics(deps);
   const last = new Map<string, number>();
   for (const kind of LEDGER_CHANGES) metrics.ledgerChanges.inc({ kind }, 0);
@@ -133,7 +117,7 @@ function createReconcilerMetrics(
     for (const kind of DISAGREEMENT_KINDS) metrics.disagreements.set({ kind }, 0);
   }
 
-  function countPass(pass: ReconcilerNotice & { kind: "passed" }): void {
+  function countPass(pass: NoticeOf<"passed">): void {
     for (const kind of DISAGREEMENT_KINDS) {
       const count = pass.found.get(kind)?.count ?? 0;
       // A partial pass compares only some finished jobs: it can find more, never fewer.
@@ -144,22 +128,40 @@ function createReconcilerMetrics(
     metrics.lastPass.setToCurrentTime();
   }
 
-  function countChanges(changes: LedgerChanges): void {
-    for (const [source, change] of changes) {
-      metrics.ledgerChanges.inc({ kind: change.kind });
-      if (change.kind !== "restarted") metrics.unnamed.set({ source }, change.unnamed);
-    }
-  }
-
   return (notice) => {
-    if (notice.kind === "passed") countPass(notice);
-    else if (notice.kind === "follows") reset();
-    else if (notice.kind === "pass_failed") metrics.failures.inc({ source: notice.source ?? "" });
-    else if (notice.kind === "ledger_changed") countChanges(notice.changes);
+    switch (notice.kind) {
+      case "queue_changed":
+        return logQueueChange(notice, logger);
+      case "ledger_changed":
+        for (const [source, { kind, unnamed }] of notice.changes) {
+          metrics.ledgerChanges.inc({ kind });
+          if (kind !== "restarted") metrics.unnamed.set({ source }, unnamed);
+        }
+        return logLedgerChange(notice, logger);
+      case "progress":
+        return logger.info({ compared: notice.looked, repaired: notice.repaired }, "reconciling");
+      case "passed":
+        countPass(notice);
+        if (notice.found.size === 0 && !notice.whole) return;
+        return logger.info(passFields(notice), "reconciled");
+      case "job_abandoned":
+        return logError(
+          "reconciler: failed",
+          `event ${notice.event.eventId} of ${notice.event.source}: ${notice.reason}`,
+        );
+      case "pass_failed":
+        metrics.failures.inc({ source: notice.source ?? "" });
+        return logError(
+          notice.source === undefined ? "reconciler" : `reconciler: ${notice.source}`,
+          notice.error,
+        );
+      case "follows":
+        return reset();
+    }
   };
 }
 
-function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading">) {
+function registerMetrics({ registry, leading }: ObserverDeps) {
   const { counter, gauge, scraped } = metricsOf(registry);
   scraped(
     "millrace_reconciler_leader",
@@ -195,8 +197,6 @@ function registerMetrics({ registry, leading }: Pick<Deps, "registry" | "leading
   };
 }
 
-type LedgerChanges = (ReconcilerNotice & { kind: "ledger_changed" })["changes"];
-
 /** Without a repair, these are found again, and only by a pass over everything. */
 const SEEN_WHOLE: ReadonlySet<string> = new Set([
   "unrecorded_job_completed",
@@ -204,37 +204,8 @@ const SEEN_WHOLE: ReadonlySet<string> = new Set([
   "unreadable_job",
 ]);
 
-function log(notice: ReconcilerNotice, { logger, logError }: Deps): void {
-  switch (notice.kind) {
-    case "queue_changed":
-      return logQueueChange(notice.changes, logger);
-    case "ledger_changed":
-      return logLedgerChange(notice.changes, logger);
-    case "progress":
-      return logger.info({ compared: notice.looked, repaired: notice.repaired }, "reconciling");
-    case "passed":
-      if (notice.found.size === 0 && !notice.whole) return;
-      return logger.info(passFields(notice), "reconciled");
-    case "job_abandoned":
-      return logError(
-        "reconciler: failed",
-        `event ${notice.event.eventId} of ${notice.event.source}: ${notice.reason}`,
-      );
-    case "pass_failed":
-      return logError(
-        notice.source === undefined ? "reconciler" : `reconciler: ${notice.source}`,
-        notice.error,
-      );
-    case "follows":
-      return;
-  }
-}
-
 /** A queue that is seen for the first time is no warning. */
-function logQueueChange(
-  changes: (ReconcilerNotice & { kind: "queue_changed" })["changes"],
-  logger: Logger,
-): void {
+function logQueueChange({ changes }: NoticeOf<"queue_changed">, logger: Logger): void {
   const which = (kind: string) =>
     [...changes].filter(([, change]) => change === kind).map(([source]) => source);
   const [added, changed] = [which("new"), which("changed")];
@@ -250,7 +221,7 @@ function logQueueChange(
 }
 
 /** A restart is an error only if it has lost data; then another line follows. */
-function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
+function logLedgerChange({ changes }: NoticeOf<"ledger_changed">, logger: Logger): void {
   for (const [source, { kind, unnamed, fromMs, tillMs }] of changes) {
     if (kind === "restarted") {
       logger.info({ source }, "Postgres was restarted; comparing all jobs that completed with it");
@@ -268,7 +239,7 @@ function logLedgerChange(changes: LedgerChanges, logger: Logger): void {
   }
 }
 
-function passFields({ found, repaired, looked, tookMs }: ReconcilerNotice & { kind: "passed" }) {
+function passFields({ found, repaired, looked, tookMs }: NoticeOf<"passed">) {
   const kinds = [...found].map(([kind, { count, examples }]) => {
     const shown = examples.map(({ source, event_id, generation, job_id, detail }) =>
       event_id === null ? { source, job_id, detail } : { source, event_id, generation },
@@ -276,4 +247,53 @@ function passFields({ found, repaired, looked, tookMs }: ReconcilerNotice & { ki
     return [kind, { count, examples: shown }] as const;
   });
   return { compared: looked, repaired, took_ms: tookMs, found: Object.fromEntries(kinds) };
+}
+
+export type PeriodicTask = "partitions" | "retention" | "completed jobs" | "activity" | "alerts";
+
+function observeRetention({ registry, logger, logError }: ObserverDeps) {
+  const { counter, gauge } = metricsOf(registry);
+  const failures = counter("millrace_retention_failures_total", "Runs that failed.");
+  const lastSuccess = gauge(
+    "millrace_retention_last_success_timestamp_seconds",
+    "When this process last completed a run, in Unix time.",
+  );
+  const oldest = gauge(
+    "millrace_retention_oldest_bodies_timestamp_seconds",
+    "Start of the oldest day whose bodies are kept, in Unix time, at the last run.",
+  );
+  return {
+    onNotice: (notice: RetentionNotice): void => logRetention(notice, logger),
+    /** Of several workers, only the one that ran it last counts. */
+    onResult(result: RetentionResult): void {
+      if (result.kind === "taken") return;
+      lastSuccess.setToCurrentTime();
+      if (result.oldestDay !== undefined) oldest.set(Date.parse(result.oldestDay) / 1_000);
+      if (result.keysDeleted === 0) return;
+      logger.info({ events: result.keysDeleted }, "old events deleted");
+    },
+    onError(task: PeriodicTask, error: unknown): void {
+      if (task === "retention") failures.inc();
+      logError(task, error);
+    },
+  };
+}
+
+function logRetention(notice: RetentionNotice, logger: Logger): void {
+  switch (notice.kind) {
+    case "dropped":
+      return logger.info({ day: notice.day, bytes: notice.bytes }, "bodies dropped");
+    case "busy":
+      return logger.warn(
+        { day: notice.day },
+        "bodies are in use; they will be dropped in the next run",
+      );
+    case "moved":
+      return logger.info(
+        { day: notice.day, events: notice.events },
+        "bodies of unfinished events moved",
+      );
+    case "keys_deleted":
+      return;
+  }
 }

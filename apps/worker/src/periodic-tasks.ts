@@ -1,21 +1,13 @@
 import { ALERTS_SOURCE, isInternal, settlesWithin, type Config } from "@millrace/core";
-import {
-  countActivity,
-  createRetentionLedger,
-  ensurePartitions,
-  type createPool,
-  type Ledger,
-} from "@millrace/ledger";
+import type { WorkerStores } from "@millrace/connect";
+import { countActivity, createRetentionLedger, ensurePartitions } from "@millrace/ledger";
 import { raiseAlerts, runRetention, type DisagreementKind } from "@millrace/operations";
-import type { Queues } from "@millrace/queue";
-import type { PeriodicTask, RetentionObserver } from "./observe-retention.ts";
+import type { Observers, PeriodicTask } from "./observers.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETRY_MS = 60_000;
 const CLOSE_MS = 3_000;
-
-type Pool = ReturnType<typeof createPool>;
 
 const ACTIVITY_EVERY_MS = 60_000;
 const ALERTS_EVERY_MS = 10_000;
@@ -26,18 +18,15 @@ const COMPLETED_EVERY_MS = { min: 1_000, max: 30_000 };
 const MEMORY_SHARE_MAX = 0.5;
 const KEEP_MS_MIN = 1_000;
 
+interface Deps extends Pick<WorkerStores, "pool" | "retentionPool" | "ledger" | "queues"> {
+  readonly dashboardUrl: string | undefined;
+  readonly takeDisagreements: () => ReadonlyMap<DisagreementKind, number>;
+  readonly leading: () => boolean;
+  readonly observer: Observers["retention"];
+}
+
 export function startPeriodicTasks(
-  deps: {
-    readonly pool: Pool;
-    /** For drops and deletes; its login may have more rights than the other. */
-    readonly retentionPool: Pool;
-    readonly ledger: Pick<Ledger, "reads" | "repair">;
-    readonly dashboardUrl: string | undefined;
-    readonly takeDisagreements: () => ReadonlyMap<DisagreementKind, number>;
-    readonly queues: Pick<Queues, "removeCompleted" | "measurePressure" | "counts" | "ping">;
-    readonly leading: () => boolean;
-    readonly observer: RetentionObserver;
-  },
+  deps: Deps,
   config: Pick<Config, "retention" | "queue" | "sources">,
 ) {
   const { pool, retentionPool, queues, leading, observer } = deps;

@@ -5,7 +5,6 @@ import {
   type EnvelopedEvent,
   type Handler,
   createEnqueueLater,
-  type EventKey,
   type OnEmitted,
 } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
@@ -180,9 +179,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
   const processor = createProcessor(
     { ...given, sources, onEmitted, onFailed },
     {
-      concurrency: worker.concurrency,
-      callsMax: worker.callsMax,
-      handlerTimeoutMs: worker.handlerTimeoutMs,
+      ...worker,
       keepsStacks: config.errors.stack,
       projectDir,
       secrets,
@@ -199,8 +196,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
       processor.calling(source) +
         (queues.backend === "redis" ? processor.jobsMax(source) : worker.concurrency),
     rate: (source) => sources[source]?.options.rate,
-    keepCompletedMs: config.queue.keepCompletedMs,
-    keepCompletedBytes: config.queue.keepCompletedBytes,
+    ...config.queue,
     // A job of an `ack: "ledger"` source has a body only if Postgres was unavailable.
     keepsBodies: (source) => sources[source]?.options.ack !== "ledger",
     run: processor.process,
@@ -222,8 +218,7 @@ export function createWorker(deps: WorkerDeps, config: WorkerConfig) {
     get open(): boolean {
       return closed === undefined;
     },
-    reportAbandoned: (key: EventKey, type: string, reason: string): void =>
-      processor.reportAbandoned(key, type, reason),
+    reportAbandoned: processor.reportAbandoned,
     /** Takes no more jobs, waits up to `shutdownTimeoutMs`, then rolls back what runs. */
     close: (): Promise<void> => (closed ??= close()),
   };
