@@ -44,16 +44,14 @@ function describe(name: string, operation: Operation): Json {
     operationId: idOf(method, path),
     summary,
     security: who === "anyone" ? [] : [{ token: [] }, { session: [] }],
-    ...(who === "anyone" ? {} : { "x-role": who }),
+    ...(who !== "anyone" && { "x-role": who }),
     parameters: [...pathParameters(path), ...queryParameters(operation)],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse({}).success,
-            content: json(toSchema(body, "input")),
-          },
-        }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: json(toSchema(body, "input")),
+      },
+    }),
     responses: { ...success(operation), ...refusals(errorsOf(method, operation)) },
   };
 }
@@ -85,9 +83,8 @@ function queryParameters({ query }: Operation): Json[] {
 
 function success({ answer, download, starts }: Operation): Json {
   if (download === true) {
-    const content = {
-      "application/octet-stream": { schema: { type: "string", format: "binary" } },
-    };
+    const schema = { type: "string", format: "binary" };
+    const content = { "application/octet-stream": { schema } };
     return { 200: { description: "The bytes.", content } };
   }
   if (answer === undefined) return { 204: { description: "Done." } };

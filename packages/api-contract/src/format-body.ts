@@ -26,33 +26,26 @@ export function formatJson(text: string): readonly JsonLine[] | "not_json" | "to
   const pieces = text.match(TOKENS) ?? [];
   for (const [at, piece] of pieces.entries()) {
     const next = pieces[at + 1];
-    if (piece === "{" || piece === "[") {
-      line.push({ kind: "mark", text: piece });
-      if (next === "}" || next === "]") continue;
+    if (isClosing(piece) && !isOpening(pieces[at - 1])) {
       endLine();
-      depth += 1;
-      if (depth > DEPTH_MAX) return "too_deep";
-    } else if (piece === "}" || piece === "]") {
-      const isEmpty = pieces[at - 1] === "{" || pieces[at - 1] === "[";
-      if (!isEmpty) {
-        endLine();
-        depth -= 1;
-      }
-      line.push({ kind: "mark", text: piece });
-    } else if (piece === ",") {
-      line.push({ kind: "mark", text: piece });
-      endLine();
-    } else if (piece === ":") {
-      line.push({ kind: "mark", text: ": " });
-    } else {
-      line.push({ kind: kindOf(piece, next), text: piece });
+      depth -= 1;
     }
+    line.push({ kind: kindOf(piece, next), text: piece === ":" ? ": " : piece });
+    if (piece === ",") endLine();
+    if (!isOpening(piece) || isClosing(next)) continue;
+    endLine();
+    depth += 1;
+    if (depth > DEPTH_MAX) return "too_deep";
   }
   endLine();
   return lines;
 }
 
+const isOpening = (piece: string | undefined) => piece === "{" || piece === "[";
+const isClosing = (piece: string | undefined) => piece === "}" || piece === "]";
+
 function kindOf(piece: string, next: string | undefined): Token["kind"] {
+  if (isOpening(piece) || isClosing(piece) || piece === "," || piece === ":") return "mark";
   if (!piece.startsWith('"')) return "literal";
   return next === ":" ? "key" : "string";
 }

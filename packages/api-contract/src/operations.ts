@@ -2,15 +2,7 @@ import type { ErrorCode } from "@millrace/core";
 import { z } from "zod";
 import { auditPage, principal, sessionList } from "./audit.ts";
 import { errorDetail, errorGroup, errorGroupPage } from "./error-groups.ts";
-import {
-  bulkRuns,
-  eventCount,
-  givenUpMany,
-  replayedMany,
-  retriedMany,
-  skippedCounts as skipped,
-  startedRun,
-} from "./bulk-runs.ts";
+import * as bulk from "./bulk-runs.ts";
 import { eventDetail, eventPage } from "./events.ts";
 import { activity, disagreements, health, stats } from "./overviews.ts";
 import * as requests from "./requests.ts";
@@ -35,11 +27,11 @@ export interface Operation {
   readonly errors?: readonly ErrorCode[];
 }
 
-const retried = z.strictObject({ retried: z.literal(1), skipped });
+const retried = z.strictObject({ retried: z.literal(1), skipped: bulk.skippedCounts });
 const givenUp = z.strictObject({ given_up: z.literal(1) });
 const replayed = z.strictObject({
   replayed: z.literal(1),
-  skipped,
+  skipped: bulk.skippedCounts,
   generation: count("The new one."),
 });
 const paused = z.strictObject({ source: text(), paused: z.boolean() });
@@ -80,7 +72,7 @@ export const OPERATIONS = {
     summary: "How many events match a filter, up to `max`.",
     who: "viewer",
     query: requests.eventCountQuery,
-    answer: ["EventCount", eventCount],
+    answer: ["EventCount", bulk.eventCount],
     errors: ["error_not_found"],
   },
   "get /events/:source/:eventId": {
@@ -129,7 +121,7 @@ export const OPERATIONS = {
     who: "operator",
     body: requests.retryBody,
     bodyBytesMax: 1024 * 1024,
-    answer: ["RetriedMany", retriedMany],
+    answer: ["RetriedMany", bulk.retriedMany],
     starts: true,
     errors: ["unknown_source", "count_mismatch", "error_not_found"],
   },
@@ -137,7 +129,7 @@ export const OPERATIONS = {
     summary: "Starts a run that replays the settled events of a filter; a dry run counts them.",
     who: "operator",
     body: requests.replayBody,
-    answer: ["ReplayedMany", replayedMany],
+    answer: ["ReplayedMany", bulk.replayedMany],
     starts: true,
     errors: ["unknown_source", "count_mismatch", "error_not_found"],
   },
@@ -145,7 +137,7 @@ export const OPERATIONS = {
     summary: "Starts a run that gives the pending events of a filter up; a dry run counts them.",
     who: "operator",
     body: requests.giveUpBody,
-    answer: ["GivenUpMany", givenUpMany],
+    answer: ["GivenUpMany", bulk.givenUpMany],
     starts: true,
     errors: ["count_mismatch", "error_not_found"],
   },
@@ -172,19 +164,19 @@ export const OPERATIONS = {
     summary: "Bulk runs, newest first.",
     who: "viewer",
     query: requests.runsQuery,
-    answer: ["BulkRuns", bulkRuns],
+    answer: ["BulkRuns", bulk.bulkRuns],
   },
   "get /runs/:id": {
     summary: "One bulk run and what became of its events.",
     who: "viewer",
-    answer: ["BulkRunFound", startedRun],
+    answer: ["BulkRunFound", bulk.startedRun],
     errors: ["run_not_found"],
   },
   "post /runs/:id": {
     summary: "Pauses, resumes, or stops a bulk run, or changes its rate.",
     who: "operator",
     body: requests.runBody,
-    answer: ["BulkRunFound", startedRun],
+    answer: ["BulkRunFound", bulk.startedRun],
     errors: ["run_not_found", "run_ended"],
   },
   "post /sources/:source/pause": {
