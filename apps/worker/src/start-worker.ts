@@ -57,27 +57,21 @@ export async function startWorker(parts: WorkerParts) {
     config,
   );
   const reconciler = startReconciler(parts, worker);
+  const { leader } = reconciler;
   const tasks = startPeriodicTasks(
     {
       ...{ pool, retentionPool, ledger, queues },
       dashboardUrl: parts.dashboardUrl,
       takeDisagreements: reconciler.takeDisagreements,
-      leading: () => reconciler.leading,
+      leading: () => leader.leading,
       observer: observers.retention,
     },
     config,
   );
   logger.info({ sources: Object.keys(config.sources), queue: queues.backend }, "taking jobs");
   return {
-    get running() {
-      return worker.running;
-    },
-    get open() {
-      return worker.open;
-    },
-    get leading() {
-      return reconciler.leading;
-    },
+    worker,
+    leader,
     close: async (): Promise<void> => {
       await Promise.all([worker.close(), reconciler.close()]);
       await stores.releaseQueues();
@@ -118,9 +112,7 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
     notify: observers.bulkRuns,
   });
   return {
-    get leading() {
-      return leader.leading;
-    },
+    leader,
     takeDisagreements: () => {
       const taken = disagreements;
       disagreements = new Map();
@@ -133,19 +125,17 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
   };
 }
 
-async function findSharingSources(
-  parts: WorkerParts,
-): Promise<((source: string) => boolean) | undefined> {
-  const { config, stores, groups, logger, waiting } = parts;
+async function findSharingSources({ config, stores, groups, logger, waiting }: WorkerParts) {
   if (!groups) return undefined;
   const hazards = await retryUntilAvailable(() => stores.ledger.claims.groupHazards(), waiting);
   waiting.signal.throwIfAborted();
-  if (hazards.length === 0) return (source) => config.sources[source]?.options.groups !== false;
+  if (hazards.length === 0)
+    return (source: string) => config.sources[source]?.options.groups !== false;
   logger.warn(
     { hazards },
     "every event has a transaction of its own, except in sources with groups: true",
   );
-  return (source) => config.sources[source]?.options.groups === true;
+  return (source: string) => config.sources[source]?.options.groups === true;
 }
 
 interface WorkerDeps

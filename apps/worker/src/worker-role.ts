@@ -31,13 +31,13 @@ export function createWorkerRole(deps: RoleDeps) {
   let state: Readonly<Record<string, string>> = { worker: "starting" };
   let opening: Opening<WorkerStores> | undefined;
   let stores: WorkerStores | undefined;
-  let worker: RunningWorker | undefined;
+  let running: RunningWorker | undefined;
   let closed: Promise<void> | undefined;
   const observers = createObservers({
     ...{ registry, logger, logError },
     sources: Object.keys(config.sources),
-    running: () => worker?.running ?? 0,
-    leading: () => worker?.leading ?? false,
+    running: () => running?.worker.running ?? 0,
+    leading: () => running?.leader.leading ?? false,
   });
   const status = createServer(
     createStatusApp({ registry, readiness, onError: (error) => logError("status", error) }),
@@ -61,7 +61,7 @@ export function createWorkerRole(deps: RoleDeps) {
     stores = await opening.opened;
     const { signal } = closing;
     const waiting = { signal, onAway: (error: unknown) => waitFor("ledger", error) };
-    worker = await startWorker({ ...deps, stores, observers, logError, waiting });
+    running = await startWorker({ ...deps, stores, observers, logError, waiting });
   }
 
   async function lose(error: MillraceError): Promise<void> {
@@ -78,7 +78,8 @@ export function createWorkerRole(deps: RoleDeps) {
   }
 
   async function readiness(): Promise<Readiness> {
-    if (stores === undefined || worker?.open !== true) return { ready: false, parts: state };
+    if (stores === undefined || running?.worker.open !== true)
+      return { ready: false, parts: state };
     const { ledger, queues } = stores;
     return await checkParts(
       { postgres: () => ledger.claims.ping(), queue: () => queues.ping() },
@@ -91,7 +92,7 @@ export function createWorkerRole(deps: RoleDeps) {
     closing.abort(shuttingDown());
     // Stores that are still being opened are given up first, so that no work begins on them.
     if (stores === undefined) await opening?.close();
-    await (worker ?? stores?.queues)?.close();
+    await (running ?? stores?.queues)?.close();
     await opening?.close();
     await closeServer(status, { timeoutMs: STATUS_CLOSE_MS });
   }

@@ -16,4 +16,5 @@ export type * from "./events.ts";
 export * from "./operations.ts";
 export { parseSearch, readDuration, readMoment, type Search } from "./search.ts";
 export { ACTIVITY_RANGES, readRequest, REASON_LENGTH_MAX, searchFilter } from "./requests.ts";
+export { DISAGREEMENT_KINDS } from "./overviews.ts";
 export type * from "./overviews.ts";

@@ -62,7 +62,7 @@ export const activity = z.strictObject({
 export type Activity = Wire<typeof activity>;
 
 /** The kinds of disagreement of ledger and queue; operations knows the repair of each. */
-const DISAGREEMENT_KINDS = [
+export const DISAGREEMENT_KINDS = [
   "pending_without_job",
   "pending_job_failed",
   "pending_retry_unfinished",

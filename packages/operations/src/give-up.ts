@@ -2,19 +2,14 @@ import { asError, keyOf, type EventKey, type EventLookup } from "@millrace/core"
 import type { Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import pMap from "p-map";
-import { CONCURRENCY as concurrency, skipped, type SkippedEvent } from "./requeue.ts";
-
-interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "retries">;
-  readonly queues: Queues;
-}
+import { CONCURRENCY, skipped, type RetryDeps, type SkippedEvent } from "./requeue.ts";
 
 /**
  * If the queue does not answer, the reconciler removes the job; one that is due runs no handler.
  * @throws `database_unavailable`; the queue's error for an event that the ledger does not know
  */
 export async function giveUpEvent(
-  { ledger, queues }: Deps,
+  { ledger, queues }: RetryDeps,
   lookup: EventLookup,
 ): Promise<{ readonly kind: "given_up" } | SkippedEvent> {
   const found = await ledger.reads.findStatus(lookup);
@@ -39,7 +34,7 @@ export async function removeJobs(
 ): Promise<number> {
   const known = keys.filter(({ source }) => queues.queues.has(source));
   const remove = (key: EventKey) => queues.removeJob(key).catch(asError);
-  const removed = await pMap(known, remove, { concurrency });
+  const removed = await pMap(known, remove, { concurrency: CONCURRENCY });
   if (removed.some((one) => one instanceof Error)) return 0;
   try {
     const jobs = await queues.jobStatuses(known);

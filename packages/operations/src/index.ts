@@ -10,7 +10,7 @@
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.
  */
-export type { DisagreementKind } from "@millrace/api-contract";
+export { DISAGREEMENT_KINDS, type DisagreementKind } from "@millrace/api-contract";
 export type { Actor } from "@millrace/ledger";
 export { endSession, setErrorState, underAudit } from "./audit.ts";
 export { startBulkRunner, type BulkNotice } from "./bulk-runner.ts";
@@ -19,7 +19,7 @@ export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.
 export { giveUpEvent } from "./give-up.ts";
 export { createOperator, type Operator } from "./operator.ts";
 export { diagnose, type Diagnosis } from "./reconcile/diagnose.ts";
-export { DISAGREEMENT_KINDS, DISAGREEMENTS } from "./reconcile/repair.ts";
+export { DISAGREEMENTS } from "./reconcile/repair.ts";
 export { changedQueues, findLedgerChanges, LEDGER_CHANGES } from "./reconcile/epochs.ts";
 export { Reconciler, RECONCILER, type ReconcilerNotice } from "./reconcile/reconciler.ts";
 export * from "./retention/run-retention.ts";

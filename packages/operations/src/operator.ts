@@ -40,20 +40,6 @@ export function createOperator(deps: Deps, actor: Actor) {
   const audit = { ledger: deps.ledger, actor };
   const runOne = <R extends Result>(act: AuditedAct, run: () => Promise<R>) =>
     underAudit(audit, act, run, resultOf);
-  const setPaused = (source: string, paused: boolean) =>
-    underAudit(
-      audit,
-      { action: paused ? "pause" : "resume", source },
-      async () => {
-        const { queues } = deps;
-        if (!queues.queues.has(source)) {
-          throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
-        }
-        await queues.ping();
-        await (paused ? queues.pause(source) : queues.resume(source));
-      },
-      () => ({ paused }),
-    );
   return {
     retryEvent: (lookup: EventLookup) =>
       runOne({ action: "retry", ...lookup }, () => retryEvent(deps, lookup)),
@@ -72,6 +58,20 @@ export function createOperator(deps: Deps, actor: Actor) {
     startRun: (verb: BulkVerb, options: BulkRunOptions) =>
       startBulkRun({ ...deps, actor }, verb, options),
     changeRun: (id: number, change: BulkRunChange) => changeBulkRun(audit, id, change),
-    setPaused,
+    setPaused: (source: string, paused: boolean) =>
+      underAudit(
+        audit,
+        { action: paused ? "pause" : "resume", source },
+        async () => {
+          const { queues } = deps;
+          if (!queues.queues.has(source)) {
+            const message = "Cannot find the source: it is not configured";
+            throw new MillraceError("unknown_source", message);
+          }
+          await queues.ping();
+          await (paused ? queues.pause(source) : queues.resume(source));
+        },
+        () => ({ paused }),
+      ),
   };
 }

@@ -13,6 +13,11 @@ export const CONCURRENCY = 64;
 const ACTIVE_TIMEOUT_MS = 2_000;
 const ACTIVE_RETRY_DELAY_MS = 25;
 
+export interface RetryDeps {
+  readonly ledger: Pick<Ledger, "reads" | "retries">;
+  readonly queues: Queues;
+}
+
 type EnqueueJobs = (
   queues: Queues,
   events: readonly EnvelopedEvent[],
@@ -99,16 +104,12 @@ async function requeueOnce(queues: Queues, event: EnvelopedEvent): Promise<JobFo
   if (answer === "retried") return "requeued";
   const job = answer === "not_found" ? undefined : await queues.findJob(event);
   if (job === undefined) return "missing";
-  if (job.state === "completed") return await rerun(queues, event);
   if (job.state === "waiting") return "on_its_way";
-  return job.state === "delayed" ? "delayed" : "active";
-}
-
-// Should the event be completed after all, its worker finds it so and does nothing.
-async function rerun(queues: Queues, event: EnvelopedEvent): Promise<JobFound> {
-  const answer = await queues.rerunJob(event);
-  if (answer === "retried") return "requeued";
-  return answer === "not_found" ? "missing" : "active";
+  if (job.state !== "completed") return job.state === "delayed" ? "delayed" : "active";
+  // Should the event be completed after all, its worker finds it so and does nothing.
+  const rerun = await queues.rerunJob(event);
+  if (rerun === "retried") return "requeued";
+  return rerun === "not_found" ? "missing" : "active";
 }
 
 export interface SkippedEvent {

@@ -7,7 +7,6 @@ import {
   type IncomingEvent,
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
 import {
   addJobs,
   enqueuePending,
@@ -17,13 +16,9 @@ import {
   skipped,
   skipUnrecorded,
   type Requeued,
+  type RetryDeps,
   type SkippedEvent,
 } from "./requeue.ts";
-
-interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "retries">;
-  readonly queues: Queues;
-}
 
 export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
 
@@ -34,7 +29,7 @@ const RETRIED: RetryResult = { kind: "retried" };
  * @throws `redis_unreachable` or `database_unreachable` before anything is done; `unavailable` when
  * the queue cannot take the job, which the reconciler then adds; `database_unavailable`
  */
-export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<RetryResult> {
+export async function retryEvent(deps: RetryDeps, lookup: EventLookup): Promise<RetryResult> {
   if (!deps.queues.queues.has(lookup.source)) return skipped("unknown_source");
   return await retryByStatus(deps, lookup, {
     unrecorded: () => skipUnrecorded(deps.queues, lookup, "not_failed"),
@@ -47,7 +42,7 @@ export async function retryEvent(deps: Deps, lookup: EventLookup): Promise<Retry
  * @throws as {@link retryEvent}
  */
 export async function retryDelivered(
-  deps: Deps & { readonly ledger: Pick<Ledger, "intake"> },
+  deps: RetryDeps & { readonly ledger: Pick<Ledger, "intake"> },
   event: IncomingEvent,
 ): Promise<RetryResult> {
   const { source, eventId } = event;
@@ -68,7 +63,7 @@ export async function retryDelivered(
  * not answer, `database_unavailable`
  */
 export async function retryEvents(
-  deps: Deps,
+  deps: RetryDeps,
   keys: readonly EventKey[],
 ): Promise<readonly RetryResult[]> {
   await deps.queues.ping();
@@ -87,7 +82,7 @@ interface ByStatus {
 }
 
 async function retryByStatus(
-  deps: Deps,
+  deps: RetryDeps,
   lookup: EventLookup,
   { unrecorded, mayRetry = async () => true }: ByStatus,
 ): Promise<RetryResult> {
@@ -103,7 +98,7 @@ async function retryByStatus(
 }
 
 async function retryKeys(
-  deps: Deps,
+  deps: RetryDeps,
   keys: readonly EventKey[],
 ): Promise<{ results: readonly RetryResult[]; jobs: readonly Requeued[] }> {
   const answers = await deps.ledger.retries.retryMany(keys);
@@ -125,7 +120,7 @@ const WHY_NOT: Record<Exclude<RetryManyAnswer["kind"], "retried">, SkipReason> =
 
 /** The ledger takes the event for its job, which the queue says has completed. */
 async function runUnrecorded(
-  deps: Deps & { readonly ledger: Pick<Ledger, "intake"> },
+  deps: RetryDeps & { readonly ledger: Pick<Ledger, "intake"> },
   event: IncomingEvent,
 ): Promise<RetryResult> {
   const { ledger, queues } = deps;
@@ -138,7 +133,7 @@ async function runUnrecorded(
 }
 
 /** A job that is on its way needs nothing, and is not marked: it may be failing right now. */
-async function requeuePending({ ledger, queues }: Deps, key: EventKey): Promise<RetryResult> {
+async function requeuePending({ ledger, queues }: RetryDeps, key: EventKey): Promise<RetryResult> {
   const [answer] = await ledger.retries.retryMany([key], { dryRun: true });
   if (answer?.kind === "body_missing") return skipped("body_missing");
   if (answer?.kind !== "pending") return skipped("not_failed");
@@ -170,7 +165,7 @@ export interface ReplayLookup extends EventLookup {
  * @throws as {@link retryEvent}
  */
 export async function replayEvent(
-  deps: Deps,
+  deps: RetryDeps,
   { bodyHash, ...lookup }: ReplayLookup,
 ): Promise<ReplayResult> {
   const { ledger, queues } = deps;

@@ -24,7 +24,7 @@ export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats
     [...sources].toSorted().map((source) => {
       const of = jobs?.get(source) ?? null;
       const queued = of === null ? null : of.waiting + of.active + of.delayed;
-      const { pending, failed } = undone.get(source) ?? NONE;
+      const { pending, failed } = undone.get(source) ?? { pending: 0, failed: 0 };
       const refused = refusals
         .filter((one) => one.source === source)
         .map(({ code, deliveries }) => ({ reason: code, deliveries }));
@@ -33,8 +33,6 @@ export async function stats(deps: Deps): Promise<ReadonlyMap<string, SourceStats
     }),
   );
 }
-
-const NONE = { pending: 0, failed: 0 };
 
 /** Undefined where the queue does not answer. */
 export async function jobCounts(

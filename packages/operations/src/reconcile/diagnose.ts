@@ -1,11 +1,9 @@
 import { requireStores } from "./compare.ts";
 import { addFound, countOne, type CompareDeps, type FoundByKind } from "./disagreement.ts";
 import { findLedgerChanges } from "./epochs.ts";
-import { findFinished, findPending, type Finding } from "./walk.ts";
+import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
-export interface DiagnoseOptions {
-  readonly sources: readonly string[];
-  readonly graceMs: number;
+export interface DiagnoseOptions extends FindOptions {
   readonly keysDays: number;
   readonly examplesMax: number;
   readonly onProgress?: (looked: number) => void;

@@ -1,7 +1,8 @@
+import { DISAGREEMENT_KINDS } from "@millrace/api-contract";
 import type { LedgerStatus } from "@millrace/ledger";
 import type { JobStatus } from "@millrace/queue";
 import { expect, test } from "vitest";
-import { DISAGREEMENT_KINDS, disagreementOf } from "./repair.ts";
+import { disagreementOf } from "./repair.ts";
 
 const SINCE_MS = 1_000_000;
 

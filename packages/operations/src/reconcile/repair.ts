@@ -1,4 +1,4 @@
-import type { DisagreementKind } from "@millrace/api-contract";
+import { DISAGREEMENT_KINDS, type DisagreementKind } from "@millrace/api-contract";
 import { asError, hasCode, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type { AbandonAnswer, LedgerStatus } from "@millrace/ledger";
 import type { JobStatus } from "@millrace/queue";
@@ -117,8 +117,6 @@ export const DISAGREEMENTS: Readonly<Record<DisagreementKind, DisagreementRow>> 
     act: "nothing: find out who can write to the queue, and remove the job",
   },
 };
-
-export const DISAGREEMENT_KINDS = Object.keys(DISAGREEMENTS) as readonly DisagreementKind[];
 
 export function disagreementOf(
   row: Row | undefined,

@@ -44,11 +44,8 @@ export async function abandonJob(job: EventJob, reason: string, deps: AbandonDep
   const key = keyOf(job.event);
   const isSound = job.mac === undefined && checkJob(job) === undefined;
   const event = isSound ? job.event : key;
-  const answer = await deps.ledger.abandonEvent(event, {
-    code: "gave_up",
-    message: reason,
-    run: job.run,
-  });
+  const failure = { code: "gave_up", message: reason, run: job.run } as const;
+  const answer = await deps.ledger.abandonEvent(event, failure);
   if (answer === "failed") await reportAbandoned(key, job.event.type, reason, deps);
 }
 

@@ -165,12 +165,8 @@ export function backoffMs(
 
 const shutdownDelayMs = (random: () => number) => Math.round(SHUTDOWN_DELAY_MS_MAX * random());
 
-export function retry(
-  code: ErrorCode,
-  message: string,
-  afterMs: number,
-): JobResult & { kind: "retry" } {
-  return { kind: "retry", afterMs, code, message, recorded: false };
+export function retry(code: ErrorCode, message: string, afterMs: number) {
+  return { kind: "retry", afterMs, code, message, recorded: false } as const;
 }
 
 /** Runs the job again when the current owner of its event has had time to settle it. */
