@@ -73,7 +73,7 @@ function StateDialog({ error, state, onClose }: Props) {
       act={(note) =>
         request("post /errors/:fingerprint", { params: { fingerprint }, body: { state, note } })
       }
-      onDone={() => notify({ kind: "done", text: done })}
+      onDone={() => notify(done)}
       onClose={onClose}
     >
       <p>{meaning}</p>

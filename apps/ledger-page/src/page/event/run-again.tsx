@@ -92,11 +92,11 @@ export function RunAgainDialog({ verb, event, bodyHash, onClose }: DialogProps) 
       }}
       onDone={async (result) => {
         if ("retried" in result) {
-          notify({ kind: "done", text: "Retried: the event is pending again." });
+          notify("Retried: the event is pending again.");
         } else if ("given_up" in result) {
-          notify({ kind: "done", text: "Given up: the event is failed." });
+          notify("Given up: the event is failed.");
         } else {
-          notify({ kind: "done", text: `Replayed as generation ${result.generation}.` });
+          notify(`Replayed as generation ${result.generation}.`);
           await navigate(eventLink(source, event_id, result.generation));
         }
       }}

@@ -193,7 +193,7 @@ function RetryDialog({ rows, onClose, onRetried }: Props) {
         const left = failed.length - retried;
         const rest =
           left === 0 ? "" : ` ${countOf(left, "event")} could not be retried: see each one.`;
-        notify({ kind: "done", text: `Retried ${countOf(retried, "event")}.${rest}` });
+        notify(`Retried ${countOf(retried, "event")}.${rest}`);
         onRetried();
       }}
       onClose={onClose}

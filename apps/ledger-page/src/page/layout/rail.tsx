@@ -22,6 +22,7 @@ import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { personName } from "../parts/format.ts";
 import { Modal } from "../parts/dialog.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
 import { notify } from "../parts/notice.tsx";
 import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 import { useSession } from "../session/session.ts";
@@ -103,7 +104,7 @@ function Who() {
       client.setQueryData(SESSION_KEY, null);
       forgetData(client);
     },
-    onError: (error) => notify({ kind: "error", error }),
+    onError: (error) => notify(<ErrorNote error={error} />),
   });
   const name = personName({ actor: user, via });
   return (

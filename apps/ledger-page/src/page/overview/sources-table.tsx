@@ -148,7 +148,7 @@ function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
           act={(reason) =>
             request(`post /sources/:source/${verb}`, { params: { source }, body: { reason } })
           }
-          onDone={() => notify({ kind: "done", text: `${label}d ${source}.` })}
+          onDone={() => notify(`${label}d ${source}.`)}
           onClose={() => setAsked(false)}
         >
           <p>

@@ -1,21 +1,12 @@
 import { Copy, X } from "lucide-react";
-import { useSyncExternalStore } from "react";
-import { Link } from "react-router";
+import { useSyncExternalStore, type ReactNode } from "react";
 import { ErrorNote } from "./error-note.tsx";
 
-type Notice =
-  | {
-      readonly kind: "done";
-      readonly text: string;
-      readonly link?: { readonly to: string; readonly text: string };
-    }
-  | { readonly kind: "error"; readonly error: Error };
-
-let current: Notice | undefined;
+let current: ReactNode;
 const listeners = new Set<() => void>();
 
 /** Shows a notice until the next one, or until a user dismisses it. */
-export function notify(notice: Notice | undefined): void {
+export function notify(notice: ReactNode): void {
   current = notice;
   for (const listener of listeners) listener();
 }
@@ -32,14 +23,7 @@ export function NoticeBar() {
     <div className="notice" role="status" aria-live="polite">
       {notice !== undefined && (
         <div className="notice-box">
-          {notice.kind === "done" ? (
-            <p>
-              {notice.text}{" "}
-              {notice.link !== undefined && <Link to={notice.link.to}>{notice.link.text}</Link>}
-            </p>
-          ) : (
-            <ErrorNote error={notice.error} />
-          )}
+          {typeof notice === "string" ? <p>{notice}</p> : notice}
           <button className="icon" onClick={() => notify(undefined)} aria-label="Dismiss">
             <X />
           </button>
@@ -61,10 +45,10 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
 export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    notify({ kind: "done", text: `Copied ${what}.` });
+    notify(`Copied ${what}.`);
   } catch {
     // A page that came without TLS from another machine has no clipboard.
     const message = `Cannot copy ${what}: the browser does not allow it here. Select it and copy it by hand`;
-    notify({ kind: "error", error: new Error(message) });
+    notify(<ErrorNote error={new Error(message)} />);
   }
 }

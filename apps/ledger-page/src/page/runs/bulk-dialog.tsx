@@ -2,6 +2,7 @@ import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
 import { REASON_WORDS, timeText, VERB_STATUS, VERB_WORDS } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { Link } from "react-router";
 import { serverNowMs } from "../api/request.ts";
 import { ErrorTitle } from "../errors/error-title.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
@@ -62,8 +63,11 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       act={(reason) => startMany(verb, { ...body, ...needed, ...trial, rate, reason })}
       onDone={(started) => {
         if (started === undefined) return;
-        const link = { to: `/runs/${started.id}`, text: "Watch it" };
-        notify({ kind: "done", text: `Run ${started.id} started.`, link });
+        notify(
+          <p>
+            Run {started.id} started. <Link to={`/runs/${started.id}`}>Watch it</Link>
+          </p>,
+        );
       }}
       onClose={onClose}
     >
