@@ -4,13 +4,14 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@ta
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { BrowserRouter } from "react-router";
-import { SESSION_KEY } from "./api/queries.ts";
+import { sessionQuery } from "./api/queries.ts";
 import { ApiError } from "./api/request.ts";
 import { App } from "./app.tsx";
 
 /** A 401 to any call ends the session. */
 const endSession = (error: unknown) => {
-  if (error instanceof ApiError && error.status === 401) client.setQueryData(SESSION_KEY, null);
+  if (!(error instanceof ApiError) || error.status !== 401) return;
+  client.setQueryData(sessionQuery.queryKey, null);
 };
 /** A refusal is final; a server that is away may return. */
 const retry = (failures: number, error: unknown) =>

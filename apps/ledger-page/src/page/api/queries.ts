@@ -1,7 +1,13 @@
-import type { ACTIVITY_RANGES, AnswerOf, EventDetail } from "@millrace/api-contract";
+import type {
+  ACTIVITY_RANGES,
+  AnswerOf,
+  EventDetail,
+  OperationName,
+  Principal,
+} from "@millrace/api-contract";
 import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
 import { restOf, RUN_EVERY } from "../parts/run-text.ts";
-import { ApiError, malformedAnswer, request, requestBytes, type QueryText } from "./request.ts";
+import { ApiError, request, requestBytes, type Options, type QueryText } from "./request.ts";
 
 // Milliseconds; no query runs while the tab is hidden.
 const LIST_EVERY = 3_000;
@@ -12,11 +18,16 @@ const HEALTH_TIMEOUT_MS = 4_000;
 const STATS_EVERY = 5_000;
 const ACTIVITY_EVERY = 20_000;
 
-export const SESSION_KEY = ["session"] as const;
+/** Cached by the name of the operation and what is asked of it. */
+const ask = <Name extends OperationName>(name: Name, options: Options<Name>) =>
+  queryOptions({
+    queryKey: [name, options],
+    queryFn: ({ signal }) => request(name, { ...options, signal }),
+  });
 
 /** Null before the user signs in. */
 export const sessionQuery = queryOptions({
-  queryKey: SESSION_KEY,
+  queryKey: ["session"],
   queryFn: async ({ signal }) => {
     try {
       return await request("get /session", { signal });
@@ -28,9 +39,11 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Forgets all but the session: the next user may see less. */
-export function forgetData(client: QueryClient): void {
-  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+/** Null ends it. All else is forgotten: the next user may see less. */
+export function setSession(client: QueryClient, session: Principal | null): void {
+  const { queryKey: kept } = sessionQuery;
+  client.setQueryData(kept, session);
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== kept[0] });
 }
 
 /** `query` is made again for each call: "the last hour" moves on. */
@@ -39,7 +52,7 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
     queryKey: ["events", list],
     queryFn: async ({ signal }) => {
       const page = await timed(() => request("get /events", { query: query(), signal }));
-      if (!isEventPage(page)) throw malformedAnswer("a list of events");
+      if (!isEventPage(page)) throw new ApiError("malformed_answer", MALFORMED, 200);
       return page;
     },
     refetchInterval: ({ state }) =>
@@ -49,7 +62,11 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
-/** Any other answer must not look like an empty ledger. */
+const MALFORMED =
+  "Cannot read the answer: it is not a list of events. " +
+  "Reload the page, and check the proxy in front of the dashboard";
+
+/** The answer of a proxy or another build must not look like an empty ledger. */
 function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
   const rows: unknown = page?.events;
   const hasTexts = (row: unknown) =>
@@ -76,14 +93,9 @@ export function countQuery(
 }
 
 export function eventQuery(source: string, eventId: string, generation: string | undefined) {
+  const query = { generation, body: "false" };
   return queryOptions({
-    queryKey: ["event", source, eventId, generation ?? "latest"],
-    queryFn: ({ signal }) =>
-      request("get /events/:source/:eventId", {
-        params: { source, eventId },
-        query: { generation, body: "false" },
-        signal,
-      }),
+    ...ask("get /events/:source/:eventId", { params: { source, eventId }, query }),
     refetchInterval: ({ state: { data } }) =>
       data?.stage === "queued" || data?.status === "pending" ? LIST_EVERY : STATS_EVERY * 3,
   });
@@ -110,52 +122,37 @@ export function bodyQuery({ source, event_id, generation }: BodyKey) {
 /** A failure is not retried at once: it is news too. */
 export const healthQuery = queryOptions({
   queryKey: ["health"],
-  queryFn: ({ signal }) => request("get /health", { signal, timeoutMs: HEALTH_TIMEOUT_MS }),
+  queryFn: ({ signal: left }) => {
+    const signal = AbortSignal.any([left, AbortSignal.timeout(HEALTH_TIMEOUT_MS)]);
+    return request("get /health", { signal });
+  },
   refetchInterval: LIST_EVERY,
   retry: false,
 });
 
-export const statsQuery = queryOptions({
-  queryKey: ["stats"],
-  queryFn: ({ signal }) => request("get /stats", { signal }),
-  refetchInterval: STATS_EVERY,
-});
+export const statsQuery = { ...ask("get /stats", {}), refetchInterval: STATS_EVERY };
 
 export type ActivityRange = keyof typeof ACTIVITY_RANGES;
 
-export function activityQuery(query: QueryText<"get /activity">) {
-  return queryOptions({
-    queryKey: ["activity", query],
-    queryFn: ({ signal }) => request("get /activity", { query, signal }),
-    refetchInterval: ACTIVITY_EVERY,
-  });
-}
+export const activityQuery = (query: QueryText<"get /activity">) => ({
+  ...ask("get /activity", { query }),
+  refetchInterval: ACTIVITY_EVERY,
+});
 
-export function errorsQuery(query: QueryText<"get /errors">) {
-  return queryOptions({
-    queryKey: ["errors", query],
-    queryFn: ({ signal }) => request("get /errors", { query, signal }),
+export const errorsQuery = (query: QueryText<"get /errors">) =>
+  queryOptions({
+    ...ask("get /errors", { query }),
     refetchInterval: STATS_EVERY,
     placeholderData: keepPreviousData,
   });
-}
 
-export function errorQuery(fingerprint: string) {
-  return queryOptions({
-    queryKey: ["errors", fingerprint],
-    queryFn: ({ signal }) =>
-      request("get /errors/:fingerprint", { params: { fingerprint }, signal }),
-    refetchInterval: STATS_EVERY,
-  });
-}
+export const errorQuery = (fingerprint: string) => ({
+  ...ask("get /errors/:fingerprint", { params: { fingerprint } }),
+  refetchInterval: STATS_EVERY,
+});
 
-export function auditQuery(query: QueryText<"get /audit">) {
-  return queryOptions({
-    queryKey: ["audit", query],
-    queryFn: ({ signal }) => request("get /audit", { query, signal }),
-    placeholderData: keepPreviousData,
-  });
-}
+export const auditQuery = (query: QueryText<"get /audit">) =>
+  queryOptions({ ...ask("get /audit", { query }), placeholderData: keepPreviousData });
 
 /** Each call counts the events of runs that have not settled. */
 export const runsQuery = queryOptions({

@@ -25,12 +25,10 @@ export type QueryText<Name extends OperationName> = {
   readonly [Key in keyof QueryOf<Name>]?: string | undefined;
 };
 
-type Options<Name extends OperationName> = {
+export type Options<Name extends OperationName> = {
   readonly query?: QueryText<Name>;
   readonly body?: BodyOf<Name>;
   readonly signal?: AbortSignal;
-  /** Default: the browser's limit. */
-  readonly timeoutMs?: number;
 } & ([ParameterOf<Name>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Name>, string>> });
@@ -57,60 +55,46 @@ export async function requestBytes<Name extends OperationName>(
   return new Uint8Array(await response.arrayBuffer());
 }
 
-interface Address {
-  readonly params?: Readonly<Record<string, string>> | undefined;
-  readonly query?: Readonly<Record<string, string | undefined>> | undefined;
-}
-
-interface Sent extends Address {
+interface Sent {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
 }
 
-async function send(
-  name: string,
-  { params, query, body, signal, timeoutMs }: Sent,
-): Promise<Response> {
+async function send(name: string, { body, signal, ...address }: Sent): Promise<Response> {
   const [method = ""] = name.split(" ");
-  const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-  const limits = [signal, timeout].filter((limit) => limit !== undefined);
+  const content = { "content-type": "application/json" };
   try {
-    const response = await fetch(urlOf(name, { params, query }), {
+    const response = await fetch(urlOf(name, address), {
       method: method.toUpperCase(),
-      headers: {
-        accept: "application/json",
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(limits.length === 0 ? {} : { signal: AbortSignal.any(limits) }),
+      headers: { accept: "application/json", ...(body !== undefined && content) },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: signal ?? null,
     });
     learnServerTime(response.headers.get("date"));
     return response;
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new ApiError(
-      "unreachable",
-      "Cannot reach the dashboard: it does not answer. Check that it is running and try again",
-      0,
-    );
+    const message =
+      "Cannot reach the dashboard: it does not answer. Check that it is running and try again";
+    throw new ApiError("unreachable", message, 0);
   }
 }
 
-export function urlOf(name: string, { params, query }: Address): string {
-  const path = name.slice(name.indexOf(" ") + 1);
-  // A browser takes "." and ".." out of a path.
-  const dots = /^\.\.?$/.test(params?.["eventId"] ?? "") ? { event_id: params?.["eventId"] } : {};
-  const named = path.replaceAll(/:(\w+)/g, (_, key) =>
-    key === "eventId" && dots.event_id !== undefined
-      ? "-"
-      : encodeURIComponent(params?.[key] ?? ""),
-  );
-  const given = Object.entries({ ...query, ...dots }).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  const search = given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
-  return `/api${named}${search}`;
+function urlOf(name: string, { params, query }: Pick<Sent, "params" | "query">): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) search.set(key, value);
+  }
+  const path = name.slice(name.indexOf(" ") + 1).replaceAll(/:(\w+)/g, (_, key) => {
+    const value = params?.[key] ?? "";
+    if (key !== "eventId" || !/^\.\.?$/.test(value)) return encodeURIComponent(value);
+    // A browser takes "." and ".." out of a path.
+    search.set("event_id", value);
+    return "-";
+  });
+  return `/api${path}${search.size === 0 ? "" : `?${search}`}`;
 }
 
 export const bodyHref = (
@@ -121,39 +105,25 @@ export const bodyHref = (
 
 const readJson = (response: Response): Promise<unknown> => response.json().catch(() => undefined);
 
-/** The answer of a proxy, or of another build. */
-export function malformedAnswer(what: string): ApiError {
-  return new ApiError(
-    "malformed_answer",
-    `Cannot read the answer: it is not ${what}. Reload the page, and check the proxy in front of the dashboard`,
-    200,
-  );
-}
-
 function errorOf(response: Response, answer: unknown): ApiError {
+  const { status } = response;
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error;
   if (typeof error?.code === "string" && typeof error.message === "string") {
-    return new ApiError(error.code, error.message, response.status);
+    return new ApiError(error.code, error.message, status);
   }
   // A proxy in between answers in its own words.
-  return new ApiError(
-    `http_${response.status}`,
-    `Cannot read the answer: HTTP status ${response.status}, not from the API. Check the proxy in front of the dashboard`,
-    response.status,
-  );
+  const message = `Cannot read the answer: HTTP status ${status}, not from the API. Check the proxy in front of the dashboard`;
+  return new ApiError(`http_${status}`, message, status);
 }
 
 // A browser's clock may be minutes off, so ages follow the server's clock: the answers' Date.
 let aheadMs = 0;
 
 /** `Date` has whole seconds, so a difference below two seconds does not count. */
-function learnServerTime(date: string | null, nowMs = Date.now()): void {
-  const serverMs = Date.parse(date ?? "");
-  if (Number.isNaN(serverMs)) return;
-  const difference = serverMs - nowMs;
+function learnServerTime(date: string | null): void {
+  const difference = Date.parse(date ?? "") - Date.now();
+  if (Number.isNaN(difference)) return;
   aheadMs = Math.abs(difference) < 2_000 ? 0 : difference;
 }
 
-export function serverNowMs(): number {
-  return Date.now() + aheadMs;
-}
+export const serverNowMs = (): number => Date.now() + aheadMs;

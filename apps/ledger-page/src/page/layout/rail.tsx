@@ -17,7 +17,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { NavLink } from "react-router";
-import { forgetData, healthQuery, SESSION_KEY, statsQuery } from "../api/queries.ts";
+import { healthQuery, setSession, statsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { personName } from "../parts/format.ts";
@@ -100,10 +100,7 @@ function Who() {
   const client = useQueryClient();
   const signOut = useMutation({
     mutationFn: () => request("delete /session", {}),
-    onSuccess: () => {
-      client.setQueryData(SESSION_KEY, null);
-      forgetData(client);
-    },
+    onSuccess: () => setSession(client, null),
     onError: (error) => notify(<ErrorNote error={error} />),
   });
   const name = personName({ actor: user, via });

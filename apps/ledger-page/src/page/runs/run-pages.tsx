@@ -108,7 +108,7 @@ function useChange(id: number) {
     request("post /runs/:id", { params: { id: String(id) }, body });
   const change = useMutation({
     mutationFn: send,
-    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+    onSettled: () => client.invalidateQueries(),
   });
   return { send, change };
 }

@@ -2,7 +2,7 @@ import type { BodyOf } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { FormEvent } from "react";
 import { useNavigate } from "react-router";
-import { forgetData, SESSION_KEY } from "../api/queries.ts";
+import { setSession } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { ErrorNote } from "../parts/error-note.tsx";
@@ -19,8 +19,7 @@ export function SignIn() {
       const asked = new URL(location.href).searchParams.get("next");
       const path = asked === null ? undefined : nextPath(asked, location.origin);
       if (path?.startsWith("/queues") === true) return location.assign(path);
-      forgetData(client);
-      client.setQueryData(SESSION_KEY, session);
+      setSession(client, session);
       if (path !== undefined) await navigate(path, { replace: true });
     },
   });
