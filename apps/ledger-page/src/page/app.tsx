@@ -11,7 +11,7 @@ import { OverviewPage } from "./overview/overview-page.tsx";
 import { SourcesPage } from "./overview/sources-table.tsx";
 import { ErrorNote, PanelBoundary } from "./parts/error-note.tsx";
 import { NoticeBar } from "./parts/notice.tsx";
-import { useTitle } from "./parts/page-head.tsx";
+import { useTitle } from "./parts/panel.tsx";
 import { RunPage, RunsPage } from "./runs/run-pages.tsx";
 import { SessionContext } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";

@@ -7,7 +7,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
 import { personName } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
-import { PageHead } from "../parts/page-head.tsx";
+import { PageHead } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 import { FilterText } from "../runs/bulk-dialog.tsx";
 

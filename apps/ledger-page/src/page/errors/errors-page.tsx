@@ -7,7 +7,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
-import { PageHead } from "../parts/page-head.tsx";
+import { PageHead } from "../parts/panel.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { Age } from "../parts/time.tsx";
 import { useErrorActs } from "./error-actions.tsx";

@@ -8,12 +8,10 @@ import { ApiError } from "../api/request.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { eventLink, searchTerm, writeFilter, type ListState } from "../parts/list-filter.ts";
-import { Fact } from "../parts/panel.tsx";
+import { Fact, useTitle } from "../parts/panel.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
-import { useTitle } from "../parts/page-head.tsx";
-import { Conflicts, EventAudit, Headers } from "./event-panels.tsx";
+import { Conflicts, EventAudit, Generations, Headers, SameMessage } from "./event-panels.tsx";
 import { Payload } from "./payload.tsx";
-import { Generations, SameMessage } from "./related-events.tsx";
 import { RunAgain } from "./run-again.tsx";
 import { Timeline } from "./timeline.tsx";
 

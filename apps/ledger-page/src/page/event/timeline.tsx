@@ -6,8 +6,7 @@ import { Link } from "react-router";
 import { countOf, personName } from "../parts/format.ts";
 import { Panel } from "../parts/panel.tsx";
 import { Due, ExactTime } from "../parts/time.tsx";
-import { RelatedEvents } from "./related-events.tsx";
-import { Frames, placeOf } from "./stack.tsx";
+import { RelatedEvents } from "./event-panels.tsx";
 
 export function Timeline({ event }: { event: EventDetail }) {
   const { recent, total } = event.deliveries;
@@ -236,4 +235,27 @@ function Now({ event }: { event: EventDetail }) {
       {!isCompleted && event.attempt_log.length === 0 && failure}
     </Item>
   );
+}
+
+type Frame = NonNullable<Attempt["stack"]>[number];
+
+/** The innermost call first. */
+export function Frames({ frames }: { frames: readonly Frame[] }) {
+  return (
+    <ol className="stack">
+      {frames.map((frame, index) => (
+        // oxlint-disable-next-line no-array-index-key -- frames of a recursion are equal
+        <li key={index} className={frame.own ? "own" : "quiet"}>
+          <code>
+            {frame.function !== null && `${frame.function} `}
+            {placeOf(frame)}
+          </code>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function placeOf({ file, line, column }: Frame): string {
+  return [file, line, column].filter((part) => part !== null).join(":");
 }

@@ -1,9 +1,19 @@
 import type { BulkVerb } from "@millrace/api-contract";
+import { X } from "lucide-react";
 import { useState } from "react";
+import { useLocation, useNavigate, useSearchParams } from "react-router";
+import { STATUSES } from "../parts/badge.tsx";
+import { Filters, SelectField, SourceFilter, TextFilter } from "../parts/filters.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
-import { BulkDialog } from "../runs/bulk-dialog.tsx";
+import {
+  isFiltered,
+  readFilter,
+  SPANS,
+  writeFilter,
+  type ListFilter,
+} from "../parts/list-filter.ts";
+import { BulkDialog, ErrorTitle } from "../runs/bulk-dialog.tsx";
 import { useMayWrite } from "../session/session.ts";
-import type { List } from "./use-list.ts";
 
 interface Props {
   readonly list: List;
@@ -78,4 +88,90 @@ function shownOf(shown: number, total: Props["total"]): string {
   return total === undefined
     ? onPage
     : `${onPage} of ${formatCount(total.count)}${total.more ? "+" : ""}`;
+}
+
+export function FilterBar({ list }: { list: List }) {
+  const { filter, narrow } = list;
+  return (
+    <Filters label="Events">
+      <SourceFilter value={filter.source} onChange={(source) => narrow({ source })} />
+      <SelectField
+        label="Status"
+        value={filter.status}
+        any="All statuses"
+        options={STATUSES}
+        onChange={(status) => narrow({ status })}
+      />
+      <SelectField
+        label="Recorded"
+        value={filter.last}
+        any="Any time"
+        options={Object.keys(SPANS)}
+        textOf={(option) => SPANS[option]?.label ?? option}
+        onChange={(last) => narrow({ last })}
+      />
+      <TextFilter
+        label="Search"
+        name="find"
+        placeholder="ID, type:order.*, since:7d, body:text"
+        value={filter.find ?? ""}
+        onChange={(find, replace) => narrow({ find }, replace)}
+      />
+      {filter.error !== undefined && (
+        <button type="button" onClick={() => narrow({ error: "" })}>
+          Error: <ErrorTitle fingerprint={filter.error} />
+          <X aria-label="Show all" />
+        </button>
+      )}
+      {isFiltered(filter) && (
+        <button type="button" className="plain" onClick={() => narrow(NOTHING)}>
+          Clear
+        </button>
+      )}
+    </Filters>
+  );
+}
+
+const NOTHING = { source: "", status: "", error: "", find: "", last: "" };
+
+type List = ReturnType<typeof useList>;
+type Order = "desc" | "asc";
+/** The cursors of the pages before this one; the first page has none. */
+type Trail = readonly (string | null)[];
+
+export function useList() {
+  const [query] = useSearchParams();
+  const navigate = useNavigate();
+  const filter = readFilter(query);
+  const cursor = query.get("cursor") ?? undefined;
+  const order: Order = query.get("order") === "asc" ? "asc" : "desc";
+  const trail = trailOf(useLocation().state);
+
+  const searchOf = (narrowed: ListFilter, sorted: Order, to?: string): string => {
+    const search = new URLSearchParams(writeFilter(narrowed));
+    if (sorted === "asc") search.set("order", sorted);
+    if (to !== undefined) search.set("cursor", to);
+    return search.toString();
+  };
+  const show = (to: string | undefined, passed: Trail) => {
+    void navigate({ search: searchOf(filter, order, to) }, { state: { trail: passed } });
+  };
+  return {
+    filter,
+    cursor,
+    trail,
+    order,
+    sortBy: (sorted: Order) => void navigate({ search: searchOf(filter, sorted) }),
+    narrow: (change: Partial<Record<keyof ListFilter, string>>, replace = false) => {
+      void navigate({ search: searchOf({ ...filter, ...change }, order) }, { replace });
+    },
+    next: (next: string) => show(next, [...trail, cursor ?? null]),
+    previous: () => show(trail.at(-1) ?? undefined, trail.slice(0, -1)),
+    first: () => show(undefined, []),
+  };
+}
+
+function trailOf(state: unknown): Trail {
+  const trail = (state as { trail?: unknown } | null)?.trail;
+  return Array.isArray(trail) ? trail : [];
 }

@@ -6,7 +6,7 @@ import { activityQuery, healthQuery, type ActivityRange } from "../api/queries.t
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { SelectField, useUrlFields } from "../parts/filters.tsx";
 import { formatCount, formatShare } from "../parts/format.ts";
-import { PageHead } from "../parts/page-head.tsx";
+import { PageHead } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 import { Charts } from "./charts.tsx";
 import { SourcesTable } from "./sources-table.tsx";

@@ -11,7 +11,7 @@ import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { formatCount } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
+import { PageHead } from "../parts/panel.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { Sparkline } from "./charts.tsx";

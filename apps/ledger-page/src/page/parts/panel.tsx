@@ -1,4 +1,4 @@
-import { useId, type ReactNode } from "react";
+import { useEffect, useId, type ReactNode } from "react";
 
 interface Props {
   readonly title: string;
@@ -28,4 +28,27 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
       <dd>{children}</dd>
     </div>
   );
+}
+
+interface HeadProps {
+  readonly title: string;
+  readonly about?: string;
+  readonly children?: ReactNode;
+}
+
+export function PageHead({ title, about, children }: HeadProps) {
+  useTitle(title);
+  return (
+    <header className="page-head">
+      <h1>{title}</h1>
+      {children}
+      {about !== undefined && <p className="quiet">{about}</p>}
+    </header>
+  );
+}
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} – Millrace`;
+  }, [title]);
 }

@@ -3,8 +3,8 @@ import { REASON_WORDS, timeText, VERB_STATUS, VERB_WORDS } from "@millrace/api-c
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
+import { errorQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/request.ts";
-import { ErrorTitle } from "../errors/error-title.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
@@ -195,5 +195,15 @@ export function Skipped({ reasons }: { reasons: Readonly<Record<string, number>>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** An error by what people know it by; its fingerprint until that is read. */
+export function ErrorTitle({ fingerprint }: { fingerprint: string }) {
+  const { data } = useQuery(errorQuery(fingerprint));
+  return (
+    <code className="error-title" title={fingerprint}>
+      {data?.title ?? fingerprint}
+    </code>
   );
 }

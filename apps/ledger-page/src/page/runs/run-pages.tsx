@@ -11,7 +11,7 @@ import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCount, personName } from "../parts/format.ts";
 import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
-import { PageHead, useTitle } from "../parts/page-head.tsx";
+import { PageHead, useTitle } from "../parts/panel.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { FilterText, FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
 import { readRate } from "./bulk.ts";

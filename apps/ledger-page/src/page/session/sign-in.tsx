@@ -6,8 +6,8 @@ import { setSession } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { useTitle } from "../parts/page-head.tsx";
-import { nextPath } from "./next-path.ts";
+import { useTitle } from "../parts/panel.tsx";
+import { nextPath } from "./session.ts";
 
 export function SignIn() {
   useTitle("Sign in");
