@@ -5,19 +5,18 @@ import { auditQuery } from "../api/queries.ts";
 import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
-import { personName } from "../parts/format.ts";
+import { personName, titleOf } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
 import { PageHead } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 import { FilterText } from "../runs/bulk-dialog.tsx";
 
 export function AuditPage() {
-  const { given, change } = useUrlFields("cursor");
-  const [source, eventId, cursor] = [given("source"), given("event_id"), given("cursor")];
+  const { given, change, field } = useUrlFields("cursor");
+  const cursor = given("cursor");
+  const [source, event_id] = [given("source"), given("event_id")];
   const [action, actor] = [given("action"), given("actor")];
-  const audit = useQuery(
-    auditQuery({ limit: "50", cursor, source, event_id: eventId, action, actor }),
-  );
+  const audit = useQuery(auditQuery({ limit: "50", cursor, source, event_id, action, actor }));
   const { data, error } = audit;
   const next = audit.isPlaceholderData ? null : (data?.next ?? null);
   return (
@@ -30,24 +29,13 @@ export function AuditPage() {
         <SelectField
           label="Action"
           any="All actions"
-          value={action}
           options={ACTIONS}
-          textOf={actionText}
-          onChange={(value) => change("action", value)}
+          textOf={titleOf}
+          {...field("action")}
         />
-        <SourceFilter value={source} onChange={(value) => change("source", value)} />
-        <TextFilter
-          label="Event ID"
-          placeholder="Event ID"
-          value={eventId ?? ""}
-          onChange={(value, replace) => change("event_id", value, replace)}
-        />
-        <TextFilter
-          label="By"
-          placeholder="User"
-          value={actor ?? ""}
-          onChange={(value, replace) => change("actor", value, replace)}
-        />
+        <SourceFilter {...field("source")} />
+        <TextFilter label="Event ID" placeholder="Event ID" {...field("event_id")} />
+        <TextFilter label="By" placeholder="User" {...field("actor")} />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
       {data?.entries.length === 0 && (
@@ -76,12 +64,8 @@ const ACTIONS = [
   ...["read_body", "sign_in", "sign_in_failed", "end_session"],
 ];
 
-/** `give_up_many` as `Give up many`. */
-const actionText = (action: string): string =>
-  `${action.charAt(0).toUpperCase()}${action.slice(1).replaceAll("_", " ")}`;
-
 const columns: Column<AuditEntry>[] = [
-  { id: "action", header: "What", cell: ({ action }) => actionText(action) },
+  { id: "action", header: "What", cell: ({ action }) => titleOf(action) },
   { id: "target", header: "On what", cell: (entry) => <Target entry={entry} /> },
   {
     id: "who",
@@ -101,7 +85,7 @@ function Target({ entry }: { entry: AuditEntry }) {
   const { source, event_id, generation, filter } = entry;
   if (source !== null && event_id !== null) {
     return (
-      <Link to={eventLink(source, event_id, generation ?? undefined)}>
+      <Link to={eventLink({ source, event_id, generation })}>
         {source} / {event_id}
       </Link>
     );

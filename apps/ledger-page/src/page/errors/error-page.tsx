@@ -9,7 +9,7 @@ import { barPath, topOf } from "../overview/axes.ts";
 import { Plot, TimeTicks } from "../overview/charts.tsx";
 import { Frames } from "../event/timeline.tsx";
 import { Fact, Panel, useTitle } from "../parts/panel.tsx";
-import { countOf, formatCount, formatShare } from "../parts/format.ts";
+import { countOf, formatCount, formatShare, titleOf } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
 import { CopyButton } from "../parts/notice.tsx";
 import { Age } from "../parts/time.tsx";
@@ -91,7 +91,7 @@ function Head({ error }: Props) {
           )}
         </Fact>
         {(["failed", "pending"] as const).map((status) => (
-          <Fact key={status} name={status === "failed" ? "Failed" : "Pending"}>
+          <Fact key={status} name={titleOf(status)}>
             <Link to={`/events?${writeFilter({ error: error.fingerprint, status })}`}>
               {countOf(error[status], "event")}
             </Link>

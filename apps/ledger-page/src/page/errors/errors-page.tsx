@@ -5,7 +5,7 @@ import { errorsQuery } from "../api/queries.ts";
 import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
-import { countOf, formatCount } from "../parts/format.ts";
+import { countOf, formatCount, titleOf } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
 import { PageHead } from "../parts/panel.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
@@ -19,21 +19,15 @@ const ALL = "all";
 const PAGE = 50;
 
 export function ErrorsPage() {
-  const { given, change } = useUrlFields("offset");
+  const { given, change, field } = useUrlFields("offset");
   const state = given("state") ?? "open";
   const sort = ORDERS.find((order) => order === given("sort")) ?? "last";
   const offset = Number(given("offset") ?? 0) || 0;
-  const asked = {
-    ...{
-      source: given("source"),
-      q: given("q"),
-      offset: String(offset),
-      sort,
-      limit: String(PAGE),
-    },
-    ...(state === ALL ? {} : { state: state as ErrorGroup["state"] }),
-  };
-  const errors = useQuery(errorsQuery(asked));
+  const [source, q] = [given("source"), given("q")];
+  const ofPage = { offset: String(offset), limit: String(PAGE) };
+  const errors = useQuery(
+    errorsQuery({ source, state: state === ALL ? undefined : state, q, sort, ...ofPage }),
+  );
   const { data, error } = errors;
   return (
     <section className="list">
@@ -49,19 +43,9 @@ export function ErrorsPage() {
           options={STATES}
           onChange={(value) => change("state", value === "" ? ALL : value)}
         />
-        <SourceFilter value={asked.source} onChange={(value) => change("source", value)} />
-        <TextFilter
-          label="Text"
-          placeholder="Text"
-          value={asked.q ?? ""}
-          onChange={(value, replace) => change("q", value, replace)}
-        />
-        <SelectField
-          label="Sort by"
-          value={sort}
-          options={ORDERS}
-          onChange={(value) => change("sort", value)}
-        />
+        <SourceFilter {...field("source")} />
+        <TextFilter label="Text" placeholder="Text" {...field("q")} />
+        <SelectField label="Sort by" options={ORDERS} {...field("sort")} value={sort} />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void errors.refetch()} />}
       <p role="status" className="quiet">
@@ -76,7 +60,7 @@ export function ErrorsPage() {
       )}
       <DataTable
         caption="Errors"
-        columns={columnsOf(asked.source)}
+        columns={columnsOf(source)}
         rows={data?.errors}
         keyOf={({ fingerprint }) => fingerprint}
       />
@@ -106,7 +90,7 @@ const columnsOf = (source: string | undefined): Column<ErrorGroup>[] => [
   { id: "sources", header: "Seen in", cell: (error) => <SeenIn error={error} /> },
   ...(["failed", "pending"] as const).map((status) => ({
     id: status,
-    header: status === "failed" ? "Failed" : "Pending",
+    header: titleOf(status),
     cell: (error: ErrorGroup) => <EventsOf error={error} status={status} source={source} />,
   })),
   { id: "number", header: "Attempts", cell: ({ attempts }) => formatCount(attempts) },

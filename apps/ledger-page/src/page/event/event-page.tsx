@@ -112,7 +112,7 @@ function unknownEvent(source: string, id: string) {
 }
 
 function EventHead({ event }: { event: EventDetail }) {
-  const { source, type } = event;
+  const { source, type, emitted_by: parent } = event;
   return (
     <header className="event-head">
       <div className="page-head">
@@ -145,9 +145,12 @@ function EventHead({ event }: { event: EventDetail }) {
             </Fact>
           );
         })}
-        {event.emitted_by !== null && (
+        {parent !== null && (
           <Fact name="Emitted by">
-            <EmittedBy parent={event.emitted_by} />
+            <Link to={eventLink(parent)}>
+              {parent.source}: {parent.event_id}
+              {parent.generation > 0 && `, replay ${parent.generation}`}
+            </Link>
           </Fact>
         )}
         {event.stage === "queued" && (
@@ -168,15 +171,5 @@ function EventHead({ event }: { event: EventDetail }) {
         </p>
       )}
     </header>
-  );
-}
-
-function EmittedBy({ parent }: { parent: NonNullable<EventDetail["emitted_by"]> }) {
-  const { source, event_id, generation } = parent;
-  return (
-    <Link to={eventLink(source, event_id, generation)}>
-      {source}: {event_id}
-      {generation > 0 && `, replay ${generation}`}
-    </Link>
   );
 }

@@ -108,7 +108,7 @@ export function Headers({ event: { headers } }: { event: EventDetail }) {
 }
 
 export function Generations({ event }: { event: EventDetail }) {
-  const { source, event_id, generations } = event;
+  const { generations } = event;
   if (generations.length < 2) return null;
   const newestFirst = generations.toSorted((a, b) => b.generation - a.generation);
   return (
@@ -117,7 +117,7 @@ export function Generations({ event }: { event: EventDetail }) {
         {newestFirst.map((run) => (
           <li key={run.generation}>
             <Link
-              to={eventLink(source, event_id, run.generation)}
+              to={eventLink({ ...event, generation: run.generation })}
               aria-current={run.generation === event.generation ? "true" : undefined}
             >
               {run.generation === 0 ? "0 (as received)" : `${run.generation} (replay)`}
@@ -158,7 +158,7 @@ export function RelatedEvents({ events }: { events: readonly Related[] }) {
       {events.map(({ source, event_id, type, status, generation = 0, ...event }) => (
         <li key={`${source} ${event_id} ${generation}`}>
           <StatusBadge status={status} />
-          <Link to={eventLink(source, event_id, generation)}>{event_id}</Link>
+          <Link to={eventLink({ source, event_id, generation })}>{event_id}</Link>
           <Age at={event.recorded_at} />
           <span className="quiet reason">
             {source} {type} {event.outcome ?? (status === "failed" ? event.last_error_code : null)}

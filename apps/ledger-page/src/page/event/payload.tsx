@@ -7,6 +7,7 @@ import { bodyHref } from "../api/request.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
 import { copy, CopyButton } from "../parts/notice.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { RowMenu } from "../parts/row-menu.tsx";
 import { curlCommand, sendCommand } from "./copy-as.ts";
 import { linesOf } from "./body-text.ts";
@@ -20,18 +21,19 @@ import {
 
 /** Formats JSON, and shows any other body as received; of a large one the first part. */
 export function Payload({ event }: { event: EventDetail }) {
+  // Another event, or generation, begins with its own first part.
+  if (event.body_kept) return <Body key={event.generation} event={event} />;
   return (
-    <section aria-labelledby="payload" className="panel">
-      {event.body_kept ? (
-        // Another event, or generation, begins with its own first part.
-        <Body key={event.generation} event={event} />
+    <Panel title="Payload">
+      {event.stage === "queued" ? (
+        <p className="quiet">The body is not available until a worker has recorded the event.</p>
       ) : (
-        <>
-          <h2 id="payload">Payload</h2>
-          <NoBody event={event} />
-        </>
+        <p className="quiet">
+          The body is no longer kept. Bodies are kept for 30 days by default; see{" "}
+          <code>retention</code> in the config. Without its body, the event cannot run again.
+        </p>
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -56,49 +58,41 @@ function Body({ event }: { event: EventDetail }) {
       : typeof json === "object"
         ? "JSON"
         : AS_RECEIVED[json ?? "part"];
-  return (
+  const tools = (
     <>
-      <div className="panel-head">
-        <h2 id="payload">Payload</h2>
-        <span className="quiet">
-          {bytes !== undefined && kind !== "" && `${kind}, `}
-          {countOf(total, "byte")}
-        </span>
-        {typeof json === "object" && (
-          <button className="plain" aria-pressed={exact} onClick={() => setExact(!exact)}>
-            As received
-          </button>
-        )}
-        {isWhole && text !== undefined && (
-          <>
-            <CopyButton
-              text={formatted === undefined ? text : lines.join("\n")}
-              what="the payload"
-            />
-            <RowMenu
-              label="Copy as a command"
-              items={[
-                {
-                  text: "Copy as millrace send",
-                  act: () => void copy(sendCommand(event, text), "the command"),
-                },
-                {
-                  text: "Copy as curl",
-                  act: () => void copy(curlCommand(event, text), "the command"),
-                },
-              ]}
-            />
-          </>
-        )}
-        <a
-          className="button icon"
-          href={bodyHref(event, { generation: String(event.generation) })}
-          download
-        >
-          <Download aria-hidden="true" />
-          <span className="hidden">Download</span>
-        </a>
-      </div>
+      <span className="quiet">
+        {bytes !== undefined && kind !== "" && `${kind}, `}
+        {countOf(total, "byte")}
+      </span>
+      {typeof json === "object" && (
+        <button className="plain" aria-pressed={exact} onClick={() => setExact(!exact)}>
+          As received
+        </button>
+      )}
+      {isWhole && text !== undefined && (
+        <>
+          <CopyButton text={formatted === undefined ? text : lines.join("\n")} what="the payload" />
+          <RowMenu
+            label="Copy as a command"
+            items={COMMANDS.map(([name, commandFor]) => ({
+              text: `Copy as ${name}`,
+              act: () => void copy(commandFor(event, text), "the command"),
+            }))}
+          />
+        </>
+      )}
+      <a
+        className="button icon"
+        href={bodyHref(event, { generation: String(event.generation) })}
+        download
+      >
+        <Download aria-hidden="true" />
+        <span className="hidden">Download</span>
+      </a>
+    </>
+  );
+  return (
+    <Panel title="Payload" tools={tools}>
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {bytes === undefined ? (
         error === null && <p className="quiet">Reading the body…</p>
@@ -111,7 +105,7 @@ function Body({ event }: { event: EventDetail }) {
           rest.
         </p>
       )}
-    </>
+    </Panel>
   );
 }
 
@@ -161,17 +155,10 @@ const TextLine = memo(function TextLine({ text, tokens }: TextLineProps) {
   );
 });
 
-function NoBody({ event }: { event: EventDetail }) {
-  return event.stage === "queued" ? (
-    <p className="quiet">The body is not available until a worker has recorded the event.</p>
-  ) : (
-    <p className="quiet">
-      The body is no longer kept. Bodies are kept for 30 days by default; see <code>retention</code>{" "}
-      in the config. Without its body, the event cannot run again.
-    </p>
-  );
-}
-
+const COMMANDS = [
+  ["millrace send", sendCommand],
+  ["curl", curlCommand],
+] as const;
 const AS_RECEIVED = {
   not_json: "not JSON",
   too_deep: "JSON, nested too deep to format",

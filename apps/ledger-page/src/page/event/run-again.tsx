@@ -97,7 +97,7 @@ export function RunAgainDialog({ verb, event, bodyHash, onClose }: DialogProps) 
           notify("Given up: the event is failed.");
         } else {
           notify(`Replayed as generation ${result.generation}.`);
-          await navigate(eventLink(source, event_id, result.generation));
+          await navigate(eventLink({ ...event, generation: result.generation }));
         }
       }}
       onClose={onClose}

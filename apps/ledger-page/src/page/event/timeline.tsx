@@ -1,9 +1,13 @@
 import type { Attempt, EventDetail } from "@millrace/api-contract";
 import { durationOf } from "@millrace/api-contract/run-text";
-import { arrangeTimeline, type TimelineEntry } from "@millrace/api-contract/timeline";
+import {
+  arrangeTimeline,
+  type FoldedAttempts,
+  type TimelineEntry,
+} from "@millrace/api-contract/timeline";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import { countOf, personName } from "../parts/format.ts";
+import { countOf, personName, titleOf } from "../parts/format.ts";
 import { Panel } from "../parts/panel.tsx";
 import { Due, ExactTime } from "../parts/time.tsx";
 import { RelatedEvents } from "./event-panels.tsx";
@@ -82,10 +86,9 @@ function Emitted({ event: { emitted } }: { event: EventDetail }) {
 }
 
 function Act({ act }: { act: EventDetail["acts"][number] }) {
-  const words = act.action.replace("_many", "").replaceAll("_", " ");
   const title = (
     <>
-      {words.charAt(0).toUpperCase() + words.slice(1)} by {personName(act)}{" "}
+      {titleOf(act.action.replace("_many", ""))} by {personName(act)}{" "}
       <span className="quiet">
         {act.run !== null && (
           <>
@@ -107,14 +110,8 @@ function Act({ act }: { act: EventDetail["acts"][number] }) {
   );
 }
 
-interface Attempts {
-  readonly first: Attempt;
-  readonly last: Attempt;
-  readonly all: readonly Attempt[];
-}
-
 /** Equal attempts as one entry with their number; the last one's stack and log stand for all. */
-function FailedAttempts({ first, last, all }: Attempts) {
+function FailedAttempts({ first, last, all }: FoldedAttempts) {
   const { code, message, counted, started_at, finished_at } = last;
   const hasWaited = code === "retry_later";
   const isOne = all.length === 1;

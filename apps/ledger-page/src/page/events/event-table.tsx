@@ -13,7 +13,7 @@ import { keyOf, type Selection } from "./use-rows.ts";
 const ERROR_SHOWN = 240;
 
 interface Props {
-  readonly rows: EventRow[];
+  readonly rows: readonly EventRow[];
   readonly order: "desc" | "asc";
   /** Undefined for a user who cannot retry. */
   readonly selection: Selection | undefined;
@@ -23,7 +23,7 @@ interface Props {
 export function EventTable({ rows, order, selection, onRetry }: Props) {
   // An event's page leads on to the next one of the list that it was opened from.
   const { search } = useLocation();
-  const state: ListState = { list: rows.map(linkOf), back: search };
+  const state: ListState = { list: rows.map(eventLink), back: search };
   const columns: Column<EventRow>[] = [
     { id: "status", header: "Status", cell: (event) => <Status event={event} /> },
     {
@@ -31,7 +31,7 @@ export function EventTable({ rows, order, selection, onRetry }: Props) {
       header: "Event",
       cell: (event) => (
         <>
-          <Link to={linkOf(event)} state={state}>
+          <Link to={eventLink(event)} state={state}>
             {event.event_id}
           </Link>
           {event.generation > 0 && <span className="quiet"> · replay {event.generation}</span>}
@@ -60,9 +60,6 @@ export function EventTable({ rows, order, selection, onRetry }: Props) {
     />
   );
 }
-
-const linkOf = ({ source, event_id, generation }: EventRow): string =>
-  eventLink(source, event_id, generation);
 
 function tickColumn(rows: readonly EventRow[], selection: Selection): Column<EventRow> {
   const areAll = selection.rows.length === rows.length;
@@ -164,7 +161,7 @@ const COLUMNS: Column<QueuedRow>[] = [
       event_id === null ? (
         `job ${job_id}`
       ) : (
-        <Link to={eventLink(source, event_id)}>{event_id}</Link>
+        <Link to={eventLink({ source, event_id })}>{event_id}</Link>
       ),
   },
   { id: "job", header: "Job", cell: ({ job_state }) => job_state },

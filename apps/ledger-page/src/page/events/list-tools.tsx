@@ -29,6 +29,7 @@ export function ListTools({ list, live, setLive, shown, total, waiting, letIn }:
   const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
   const { filter, cursor, order } = list;
+  const { status } = filter;
   return (
     <div className="tools">
       <p role="status" className="quiet">
@@ -55,31 +56,24 @@ export function ListTools({ list, live, setLive, shown, total, waiting, letIn }:
         <span className="dot" aria-hidden="true" />
         Live
       </button>
-      {mayWrite && <BulkButtons filter={filter} choose={setVerb} />}
+      {mayWrite && (
+        <>
+          <button
+            disabled={status !== undefined && status !== "failed"}
+            onClick={() => setVerb("retry")}
+          >
+            Retry failed…
+          </button>
+          <button disabled={status === "pending"} onClick={() => setVerb("replay")}>
+            Replay…
+          </button>
+          {status === "pending" && <button onClick={() => setVerb("give_up")}>Give up…</button>}
+        </>
+      )}
       {verb !== undefined && (
         <BulkDialog verb={verb} filter={filter} onClose={() => setVerb(undefined)} />
       )}
     </div>
-  );
-}
-
-interface BulkButtonsProps {
-  readonly filter: List["filter"];
-  readonly choose: (verb: BulkVerb) => void;
-}
-
-function BulkButtons({ filter: { status }, choose }: BulkButtonsProps) {
-  const mayFail = status === undefined || status === "failed";
-  return (
-    <>
-      <button disabled={!mayFail} onClick={() => choose("retry")}>
-        Retry failed…
-      </button>
-      <button disabled={status === "pending"} onClick={() => choose("replay")}>
-        Replay…
-      </button>
-      {status === "pending" && <button onClick={() => choose("give_up")}>Give up…</button>}
-    </>
   );
 }
 
@@ -92,30 +86,26 @@ function shownOf(shown: number, total: Props["total"]): string {
 
 export function FilterBar({ list }: { list: List }) {
   const { filter, narrow } = list;
+  const field = (key: keyof ListFilter) => ({
+    value: filter[key],
+    onChange: (value: string, replace?: boolean) => narrow({ [key]: value }, replace),
+  });
   return (
     <Filters label="Events">
-      <SourceFilter value={filter.source} onChange={(source) => narrow({ source })} />
-      <SelectField
-        label="Status"
-        value={filter.status}
-        any="All statuses"
-        options={STATUSES}
-        onChange={(status) => narrow({ status })}
-      />
+      <SourceFilter {...field("source")} />
+      <SelectField label="Status" any="All statuses" options={STATUSES} {...field("status")} />
       <SelectField
         label="Recorded"
-        value={filter.last}
         any="Any time"
         options={Object.keys(SPANS)}
         textOf={(option) => SPANS[option]?.label ?? option}
-        onChange={(last) => narrow({ last })}
+        {...field("last")}
       />
       <TextFilter
         label="Search"
         name="find"
         placeholder="ID, type:order.*, since:7d, body:text"
-        value={filter.find ?? ""}
-        onChange={(find, replace) => narrow({ find }, replace)}
+        {...field("find")}
       />
       {filter.error !== undefined && (
         <button type="button" onClick={() => narrow({ error: "" })}>

@@ -8,17 +8,17 @@ export const keyOf = (row: EventRow): string =>
 
 /** While the list is held, its rows stay and new ones wait. Another `list` shows at once. */
 export function useSteadyRows(
-  latest: readonly EventRow[] | undefined,
-  options: { list: string; held: boolean },
-): { rows: EventRow[]; waiting: number; letIn: () => void } {
-  const [shown, setShown] = useState({ list: options.list, rows: latest ?? NO_ROWS });
-  const letIn = () => setShown({ list: options.list, rows: latest ?? NO_ROWS });
-  const isSame = shown.list === options.list && shown.rows.length > 0;
-  if (!options.held || !isSame) {
-    if (latest !== undefined && latest !== shown.rows) letIn();
-    return { rows: [...(latest ?? NO_ROWS)], waiting: 0, letIn };
+  latest: readonly EventRow[] = NO_ROWS,
+  { list, held }: { list: string; held: boolean },
+) {
+  const [shown, setShown] = useState({ list, rows: latest });
+  const letIn = () => setShown({ list, rows: latest });
+  const isSame = shown.list === list && shown.rows.length > 0;
+  if (!held || !isSame) {
+    if (latest !== shown.rows) letIn();
+    return { rows: latest, waiting: 0, letIn };
   }
-  const known = new Map((latest ?? NO_ROWS).map((row) => [keyOf(row), row]));
+  const known = new Map(latest.map((row) => [keyOf(row), row]));
   const rows = shown.rows.map((row) => known.get(keyOf(row)) ?? row);
   for (const row of shown.rows) known.delete(keyOf(row));
   return { rows, waiting: known.size, letIn };

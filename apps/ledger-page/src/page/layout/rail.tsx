@@ -1,4 +1,4 @@
-import type { SourceStats, Health } from "@millrace/api-contract";
+import type { HealthItem, SourceStats } from "@millrace/api-contract";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   CircleAlert,
@@ -168,7 +168,7 @@ function ShortcutHelp() {
   );
 }
 
-type Item = Pick<Health["items"][number], "level" | "text" | "detail">;
+type Item = Omit<HealthItem, "id">;
 
 /** It has a fixed height and scrolls in itself, so that no news moves the page. */
 function HealthStrip() {

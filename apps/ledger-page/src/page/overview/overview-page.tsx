@@ -21,7 +21,7 @@ const RANGES = {
 const BEHIND_MS = 5 * 60_000;
 
 export function OverviewPage() {
-  const { given, change } = useUrlFields("cursor");
+  const { given, field } = useUrlFields("cursor");
   const asked = given("range") ?? "1h";
   const range = Object.hasOwn(RANGES, asked) ? (asked as ActivityRange) : "1h";
   return (
@@ -29,10 +29,10 @@ export function OverviewPage() {
       <PageHead title="Overview">
         <SelectField
           label="Time range of the charts"
-          value={range}
           options={Object.keys(RANGES)}
           textOf={(key) => RANGES[key as ActivityRange].label}
-          onChange={(value) => change("range", value)}
+          {...field("range")}
+          value={range}
         />
       </PageHead>
       <Numbers />

@@ -8,7 +8,7 @@ import { STATUSES } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
-import { formatCount } from "../parts/format.ts";
+import { formatCount, titleOf } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import { PageHead } from "../parts/panel.tsx";
@@ -77,7 +77,7 @@ const COLUMNS: Column<NamedSource>[] = [
   },
   ...STATUSES.map((status) => ({
     id: status,
-    header: status[0]?.toUpperCase() + status.slice(1),
+    header: titleOf(status),
     cell: ([source, of]: NamedSource) => (
       <Link
         className={of[status] > 0 ? "" : "quiet"}
@@ -134,7 +134,7 @@ function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
   const [asked, setAsked] = useState(false);
   if (!useMayWrite()) return null;
   const verb = paused ? "resume" : "pause";
-  const label = paused ? "Resume" : "Pause";
+  const label = titleOf(verb);
   return (
     <>
       <RowMenu
@@ -163,15 +163,13 @@ function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
 }
 
 function totalOf(sources: readonly SourceStats[]): SourceStats {
-  const sumOf = (count: (of: SourceStats) => number) =>
-    sources.reduce((sum, of) => sum + count(of), 0);
+  const sumOf = (name: (typeof STATUSES)[number] | "queued") =>
+    sources.reduce((sum, of) => sum + (of[name] ?? 0), 0);
   // A sum without one of them would read as if all were in it.
   const isKnown = sources.every((of) => of.queued !== null);
-  const [pending, failed, completed] = STATUSES.map((status) => sumOf((of) => of[status]));
   return {
-    ...{ pending: pending ?? 0, failed: failed ?? 0, completed: completed ?? 0 },
-    queued: isKnown ? sumOf((of) => of.queued ?? 0) : null,
-    ...{ jobs: null, refused: [] },
+    ...{ pending: sumOf("pending"), failed: sumOf("failed"), completed: sumOf("completed") },
+    ...{ queued: isKnown ? sumOf("queued") : null, jobs: null, refused: [] },
   };
 }
 

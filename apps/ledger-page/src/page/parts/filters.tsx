@@ -6,17 +6,25 @@ import { statsQuery } from "../api/queries.ts";
 /** A change begins at the first page, which has no `place` in the URL. */
 export function useUrlFields(place: string) {
   const [query, setQuery] = useSearchParams();
-  return {
-    query,
-    given: (key: string) => query.get(key) ?? undefined,
-    change: (key: string, value: string, replace = false) => {
-      const next = new URLSearchParams(query);
-      next.delete(place);
-      if (value === "") next.delete(key);
-      else next.set(key, value);
-      setQuery(next, { replace });
-    },
+  const given = (key: string) => query.get(key) ?? undefined;
+  const change = (key: string, value: string, replace = false) => {
+    const next = new URLSearchParams(query);
+    next.delete(place);
+    if (value === "") next.delete(key);
+    else next.set(key, value);
+    setQuery(next, { replace });
   };
+  const field = (key: string): FieldProps => ({
+    value: given(key),
+    onChange: (value, replace) => change(key, value, replace),
+  });
+  return { given, change, field };
+}
+
+interface FieldProps {
+  readonly value: string | undefined;
+  /** `replace` while a user goes on typing, so that Back undoes all of it. */
+  readonly onChange: (value: string, replace?: boolean) => void;
 }
 
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
@@ -32,25 +40,23 @@ export function Filters({ label, children }: { label: string; children: ReactNod
   );
 }
 
-export function SourceFilter({ value, onChange }: Pick<SelectFieldProps, "value" | "onChange">) {
+export function SourceFilter(field: FieldProps) {
   const { data } = useQuery(statsQuery);
   const options = Object.keys(data?.sources ?? {});
-  return <SelectField label="Source" any="All sources" {...{ value, options, onChange }} />;
+  return <SelectField label="Source" any="All sources" options={options} {...field} />;
 }
 
 /** Milliseconds without a key before the list is read. */
 const PAUSE_MS = 350;
 
-interface TextFilterProps {
+interface TextFilterProps extends FieldProps {
   readonly label: string;
   readonly placeholder: string;
-  readonly value: string;
   readonly name?: string;
-  /** `replace` while a user goes on typing, so that Back undoes all of it. */
-  readonly onChange: (value: string, replace: boolean) => void;
 }
 
-export function TextFilter({ label, placeholder, value, name, onChange }: TextFilterProps) {
+export function TextFilter(props: TextFilterProps) {
+  const { label, placeholder, value = "", name, onChange } = props;
   const [typed, setTyped] = useState(value);
   const typing = useRef({ timer: 0, goesOn: false, sent: value });
 
@@ -97,14 +103,12 @@ export function TextFilter({ label, placeholder, value, name, onChange }: TextFi
   );
 }
 
-interface SelectFieldProps {
+interface SelectFieldProps extends FieldProps {
   readonly label: string;
-  readonly value: string | undefined;
   /** The text of no value, where that is a choice. */
   readonly any?: string;
   readonly options: readonly string[];
   readonly textOf?: (option: string) => string;
-  readonly onChange: (value: string) => void;
 }
 
 /** Keeps a value of the URL that is not among the options. */

@@ -10,6 +10,10 @@ export const formatShare = (share: number): string => percent.format(share);
 export const countOf = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
+/** `give_up_many` as `Give up many`. */
+export const titleOf = (name: string): string =>
+  `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`;
+
 /** One name everywhere. On an open loopback nobody signs in. */
 export const personName = ({ actor, via }: { actor: string | null; via: string }): string =>
   actor ?? (via === "local" ? "local user" : "unknown user");

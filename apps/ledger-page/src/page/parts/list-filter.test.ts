@@ -30,11 +30,11 @@ test("a span becomes the time that it began, by the clock that it is given", () 
 });
 
 test("an event's link carries whatever its id is made of", () => {
-  const link = eventLink("shop", "a/b?c=d&e|%2F", 2);
+  const link = eventLink({ source: "shop", event_id: "a/b?c=d&e|%2F", generation: 2 });
   const query = new URLSearchParams(link.split("?").slice(1).join("?"));
   expect(query.get("id")).toBe("a/b?c=d&e|%2F");
   expect(query.get("generation")).toBe("2");
-  expect(eventLink("shop", "x")).toBe("/event?source=shop&id=x");
+  expect(eventLink({ source: "shop", event_id: "x" })).toBe("/event?source=shop&id=x");
 });
 
 test("what a link narrows by is in the words of the search", () => {

@@ -56,10 +56,16 @@ export function apiFilter({ last, ...filter }: ListFilter, nowMs: number) {
   return { ...filter, since: new Date(nowMs - span.ms).toISOString() };
 }
 
+interface LinkedEvent {
+  readonly source: string;
+  readonly event_id: string;
+  readonly generation?: number | null;
+}
+
 /** Without a generation the page shows the latest. */
-export function eventLink(source: string, id: string, generation?: number): string {
+export function eventLink({ source, event_id: id, generation }: LinkedEvent): string {
   const query = new URLSearchParams({ source, id });
-  if (generation !== undefined) query.set("generation", String(generation));
+  if (typeof generation === "number") query.set("generation", String(generation));
   return `/event?${query}`;
 }
 

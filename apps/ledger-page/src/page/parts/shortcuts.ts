@@ -15,10 +15,8 @@ export function useShortcutsOn(): readonly [on: boolean, turn: (on: boolean) => 
 
 const areOn = (): boolean => localStorage.getItem(STORED) !== "off";
 
-export type Shortcuts = Readonly<Record<string, () => void>>;
-
 /** No shortcut works while a user types or a dialog is open. */
-export function useShortcuts(shortcuts: Shortcuts): void {
+export function useShortcuts(shortcuts: Readonly<Record<string, () => void>>): void {
   const latest = useRef(shortcuts);
   useEffect(() => {
     latest.current = shortcuts;

@@ -7,7 +7,7 @@ import { errorQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { countOf, formatCount } from "../parts/format.ts";
+import { countOf, formatCount, titleOf } from "../parts/format.ts";
 import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
 import { notify } from "../parts/notice.tsx";
 import {
@@ -34,8 +34,16 @@ interface Props {
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
-  const [typed, setTyped] = useState("");
-  const [rateText, setRateText] = useState(String(RATE_DEFAULT));
+  const [typed, setTyped] = useState({
+    rate: String(RATE_DEFAULT),
+    canary: "",
+    most: "",
+    expected: "",
+  });
+  const field = (name: keyof typeof typed) => ({
+    value: typed[name],
+    onChange: (value: string) => setTyped({ ...typed, [name]: value }),
+  });
   const dryRun = useQuery({
     queryKey: ["dry-run", verb, body],
     queryFn: ({ signal }) => countMany(verb, body, signal),
@@ -44,20 +52,19 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
     refetchOnWindowFocus: false,
   });
   const { data } = dryRun;
-  const [canaryText, setCanary] = useState("");
-  const [mostText, setMost] = useState("");
-  const rate = readRate(rateText);
-  const trial = verb === "give_up" ? {} : readTrial(canaryText, mostText);
+  const rate = readRate(typed.rate);
+  const trial = readTrial(typed.canary, typed.most);
   const count = data === undefined ? 0 : doneOf(data);
   const more = data?.more_than !== undefined;
   const needed = confirmation(body, data === undefined ? 0 : lookedAt(data));
   const isConfirmed =
-    needed.expected === undefined || typed.replaceAll(/\D/g, "") === String(needed.expected);
+    needed.expected === undefined ||
+    typed.expected.replaceAll(/\D/g, "") === String(needed.expected);
   const events = more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
   return (
     <ReasonDialog
       title={TITLE[verb]}
-      label={`${VERB[verb]} ${data === undefined ? "" : events}`}
+      label={`${titleOf(verb)} ${data === undefined ? "" : events}`}
       className="danger"
       disabled={count === 0 || rate === undefined || trial === undefined || !isConfirmed}
       act={(reason) => startMany(verb, { ...body, ...needed, ...trial, rate, reason })}
@@ -84,26 +91,20 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
         )}
       </div>
       {dryRun.error && <ErrorNote error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
-      <RateField value={rateText} onChange={setRateText} />
+      <RateField {...field("rate")} />
       {verb !== "give_up" && (
         <>
           <SmallField
             label="Canary: run this many first, the others once all completed"
-            value={canaryText}
-            onChange={setCanary}
+            {...field("canary")}
           />
-          <SmallField
-            label="Stop when more than this percentage fails again"
-            value={mostText}
-            onChange={setMost}
-          />
+          <SmallField label="Stop when more than this percentage fails again" {...field("most")} />
         </>
       )}
       {data !== undefined && count > 0 && needed.expected !== undefined && (
         <SmallField
           label={`Type the number of events that match, ${formatCount(needed.expected)}, to go on`}
-          value={typed}
-          onChange={setTyped}
+          {...field("expected")}
         />
       )}
     </ReasonDialog>
@@ -138,7 +139,6 @@ function SmallField({ label, value, onChange }: FieldProps & { label: string }) 
   );
 }
 
-const VERB = { retry: "Retry", replay: "Replay", give_up: "Give up" } as const;
 const TITLE = {
   retry: "Retry failed events",
   replay: "Replay events",

@@ -56,16 +56,12 @@ export async function startMany(verb: BulkVerb, body: object): Promise<BulkRun |
   return "run" in answer ? answer.run : undefined;
 }
 
-interface BulkCounts {
-  readonly skipped: Readonly<Record<string, number>>;
-  readonly retried?: number;
-  readonly replayed?: number;
-  readonly given_up?: number;
-  readonly more_than?: number | undefined;
-}
+type BulkCounts = Pick<BulkRun, "skipped"> & {
+  readonly [Key in "retried" | "replayed" | "given_up" | "more_than"]?: number | undefined;
+};
 
-export const doneOf = ({ retried, replayed, given_up: givenUp }: BulkCounts): number =>
-  retried ?? replayed ?? givenUp ?? 0;
+export const doneOf = ({ retried, replayed, given_up }: BulkCounts): number =>
+  retried ?? replayed ?? given_up ?? 0;
 
 /** A real run looks at no more events than the dry run found. */
 export const lookedAt = (result: BulkCounts): number =>

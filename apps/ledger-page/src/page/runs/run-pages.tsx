@@ -41,7 +41,12 @@ export function RunPage() {
   );
 }
 
-function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingElement | null> }) {
+interface RunProps {
+  readonly run: BulkRun;
+  readonly heading: RefObject<HTMLHeadingElement | null>;
+}
+
+function Run({ run, heading }: RunProps) {
   const mayWrite = useMayWrite();
   return (
     <div className="panel list">
@@ -62,7 +67,7 @@ function Run({ run, heading }: { run: BulkRun; heading: RefObject<HTMLHeadingEle
         Started <Age at={run.created_at} /> by {startedBy(run)}
         {run.reason !== null && `: ${run.reason}`}
       </p>
-      {mayWrite && isOpen(run) && <RunActs run={run} focusNext={heading} />}
+      {mayWrite && isOpen(run) && <RunActs run={run} heading={heading} />}
       {mayWrite && run.state === "stopped" && <Continue run={run} />}
     </div>
   );
@@ -106,11 +111,8 @@ function useChange(id: number) {
   const client = useQueryClient();
   const send = (body: BodyOf<"post /runs/:id">) =>
     request("post /runs/:id", { params: { id: String(id) }, body });
-  const change = useMutation({
-    mutationFn: send,
-    onSettled: () => client.invalidateQueries(),
-  });
-  return { send, change };
+  const onSettled = () => client.invalidateQueries();
+  return { send, change: useMutation({ mutationFn: send, onSettled }) };
 }
 
 function Continue({ run: { id, total, listed } }: { run: BulkRun }) {
@@ -126,13 +128,8 @@ function Continue({ run: { id, total, listed } }: { run: BulkRun }) {
   );
 }
 
-interface RunActsProps {
-  readonly run: BulkRun;
-  /** Takes the focus when the run ends and its buttons go. */
-  readonly focusNext: RefObject<HTMLElement | null>;
-}
-
-function RunActs({ run, focusNext }: RunActsProps) {
+/** `heading` takes the focus when the run ends and its buttons go. */
+function RunActs({ run, heading }: RunProps) {
   const { id, state } = run;
   const { send, change } = useChange(id);
   const [rate, setRate] = useState(String(run.rate));
@@ -141,11 +138,11 @@ function RunActs({ run, focusNext }: RunActsProps) {
   const acts = useRef<HTMLDivElement>(null);
   // Before the buttons leave the page: afterwards the focus would be nowhere.
   useLayoutEffect(() => {
-    const [mine, next] = [acts.current, focusNext];
+    const mine = acts.current;
     return () => {
-      if (mine?.contains(document.activeElement)) next.current?.focus();
+      if (mine?.contains(document.activeElement)) heading.current?.focus();
     };
-  }, [focusNext]);
+  }, [heading]);
   return (
     <div ref={acts}>
       <div className="run-acts">
