@@ -1,3 +1,4 @@
+import { parseConfig } from "@millrace/core";
 import type { Redis } from "ioredis";
 import { onRedis } from "../support/backends.ts";
 import { startStack } from "../support/pipeline.ts";
@@ -15,11 +16,11 @@ interface EventRow {
 const ROWS =
   "select generation, type, status, last_error_code as code from millrace.events where event_id = $1 order by 1";
 
-export async function startJobForger(config: unknown, queueKey: string) {
+export async function startJobForger(config: object, queueKey: string) {
   const stack = await startStack(onRedis, {
     env: { MILLRACE_QUEUE_KEY: queueKey },
     config,
-    dashboard: { dashboard: { compare: { graceMs: 0, keysDays: 90 } } },
+    dashboard: { dashboard: { config: parseConfig({ ...config, reconciler: { graceMs: 0 } }) } },
     worker: false,
   });
   const { servers, pipeline } = stack;

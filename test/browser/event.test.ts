@@ -1,7 +1,10 @@
 import { readFile } from "node:fs/promises";
+import { parseConfig } from "@millrace/core";
 import { createLedger } from "@millrace/ledger";
+import { adyen } from "@millrace/providers";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
+import exported from "../../examples/store/millrace.config.ts";
 import { expectAccessible } from "../support/accessibility.ts";
 import { onPostgres } from "../support/backends.ts";
 import { describeInBrowser } from "../support/browser.ts";
@@ -13,7 +16,8 @@ import { useStorePage } from "./store-page.ts";
 const FAILED = "/event?source=hookmesh&id=evt_order_1";
 
 describeInBrowser("an event on the ledger's page", () => {
-  const on = useStorePage(onPostgres, { dashboard: { authenticatedOnly: ["shop"] } });
+  const config = parseConfig({ sources: { ...exported.sources, shop: adyen() } });
+  const on = useStorePage(onPostgres, { dashboard: { config } });
   beforeAll(async () => {
     await on.store.command("send", "hookmesh", "user.created", "--id", "evt_user_1");
     await on.shipByPigeon("--id", "evt_order_1");

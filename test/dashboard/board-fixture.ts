@@ -9,7 +9,11 @@ export async function startTestBoard(onError?: ErrorRequestHandler) {
   const redis = await startRedis();
   const queue = new Queue("millrace-acme", { connection: { url: redis.url } });
   const app = express();
-  app.use("/queues", createQueueBoard([queue], { basePath: "/queues", onError: () => {} }));
+  const board = createQueueBoard([queue], {
+    ...{ showWorkers: true, onError: () => {} },
+    audit: { middleware: (_asked, _answer, next) => next(), run: (_route, _asked, act) => act() },
+  });
+  app.use("/queues", board);
   if (onError !== undefined) app.use(onError);
   const server = createServer(app);
   const port = await listenOnLoopback(server);

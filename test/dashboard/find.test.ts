@@ -1,10 +1,8 @@
-import { parseConfig } from "@millrace/core";
 import type { Credentials } from "@millrace/dashboard";
 import { beforeAll, expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { openForAll } from "../support/open-for.ts";
-import { STORES_CONFIG } from "../support/stores-fixture.ts";
 import { startTestDashboard } from "./dashboard-fixture.ts";
 
 const OPS = "a-token-of-an-operator";
@@ -18,10 +16,7 @@ const CREDENTIALS: Credentials = {
 };
 
 const dashboard = openForAll(async () =>
-  startTestDashboard(await onPostgres(), {
-    credentials: CREDENTIALS,
-    sources: parseConfig(STORES_CONFIG).sources,
-  }),
+  startTestDashboard(await onPostgres(), { credentials: CREDENTIALS }),
 );
 const body = Buffer.from('{"data":{"customer":"cus_1","note":"to the attic"}}');
 beforeAll(async () => {

@@ -16,14 +16,15 @@ import { startTestDashboard, type TestDashboard } from "./dashboard-fixture.ts";
 
 describeOnRedis("the dashboard's health", () => {
   let failedShareMax: number | undefined;
-  const { provider, options } = parseConfig(STORES_CONFIG).sources["acme"] ?? expect.unreachable();
+  const config = parseConfig({ ...STORES_CONFIG, reconciler: { graceMs: 0 } });
+  const { provider, options } = config.sources["acme"] ?? expect.unreachable();
   const limited = {
     ...options,
     get health() {
       return { failedShareMax };
     },
   };
-  const acme = { provider, options: limited };
+  const acme = { provider: { ...provider, authenticatedOnly: true }, options: limited };
   let servers: TestServers;
   let proxy: TcpProxy;
   let dashboard: TestDashboard;
@@ -33,7 +34,7 @@ describeOnRedis("the dashboard's health", () => {
     proxy = await startTcpProxy(servers.databaseUrl);
     dashboard = await startTestDashboard(
       { ...servers, databaseUrl: proxy.url },
-      { compare: { graceMs: 0, keysDays: 90 }, authenticatedOnly: ["acme"], sources: { acme } },
+      { config: { ...config, sources: { acme } } },
     );
   });
   afterEach(() => {

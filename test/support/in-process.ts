@@ -109,11 +109,10 @@ const STARTS: Record<RoleName, (start: Start) => Promise<RoleInProcess>> = {
         {
           ledger,
           queues,
-          checks: { ledger: () => ledger.reads.ping(), queue: () => queues.ping() },
           logger: createLogger({ role: "dashboard", level: "silent" }),
           registry: createRegistry({ role: "dashboard" }),
         },
-        { host: ANY_PORT.host, ...options },
+        { config, host: ANY_PORT.host, ...options },
       );
       const port = await dashboard.listen({ port: 0 });
       return {

@@ -20,13 +20,13 @@ import { answerErrors } from "./api/answer-error.ts";
 import { createApi, createOpenRoutes } from "./api/create-api.ts";
 import { createBoardAudit } from "./board/board-audit.ts";
 import { createQueueBoard } from "./board/queue-board.ts";
+import { createOverviews, registerMetrics, type Overviews } from "./overviews.ts";
 import {
-  createOverviews,
-  registerMetrics,
-  type CompareOptions,
-  type Overviews,
-} from "./overviews.ts";
-import { createAuthenticator, type Authenticator } from "./security/authenticator.ts";
+  createAuthenticator,
+  guard,
+  requireToken,
+  type Authenticator,
+} from "./security/authenticator.ts";
 import {
   BOARD_CSP,
   checkHost,
@@ -36,11 +36,11 @@ import {
   PAGE_CSP,
 } from "./security/browser-security.ts";
 import { weaknessOf, type Credentials } from "./security/credentials.ts";
-import { guard, requireToken } from "./security/guard.ts";
-import { createSessionStore } from "./security/session-store.ts";
+import { createSessionStore } from "./security/sessions.ts";
 import { createSignInRecord } from "./security/sign-in-record.ts";
 
 export interface DashboardOptions {
+  readonly config: Pick<Config, "sources" | "reconciler" | "retention">;
   readonly host: string;
   /** Further names of the dashboard, such as `dash.example.com`. */
   readonly hosts?: readonly string[];
@@ -48,11 +48,6 @@ export interface DashboardOptions {
   readonly trustProxy?: number | readonly string[];
   /** Without credentials only loopback is listened on, and everybody is an operator. */
   readonly credentials?: Credentials | undefined;
-  readonly compare?: CompareOptions;
-  /** The config's, for their limits of failed events and the names of their values. */
-  readonly sources?: Config["sources"];
-  /** Sources of which nothing signed covers the body. Default: none. */
-  readonly authenticatedOnly?: readonly string[];
   /** Milliseconds for running requests. Default 5,000. */
   readonly shutdownTimeoutMs?: number;
 }
@@ -60,17 +55,16 @@ export interface DashboardOptions {
 interface DashboardDeps {
   readonly ledger: Ledger;
   readonly queues: Queues;
-  /** Each resolves when its part answers; `/readyz` needs all of them. */
-  readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
   readonly logger: Logger;
   readonly registry: Registry;
 }
 
-const COMPARE_DEFAULTS = { graceMs: 5_000, keysDays: 90 };
-
 /** @throws `invalid_config` when it would listen beyond loopback without credentials. */
 export function createDashboard(deps: DashboardDeps, options: DashboardOptions) {
   checkOptions(options);
+  const { ledger, queues } = deps;
+  const { config } = options;
+  const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
   const logError = createErrorLog(deps.logger);
   const logAs = (what: string) => (error: unknown) => logError(what, error);
   const onError = logAs("request");
@@ -78,17 +72,20 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions) 
 
   async function readiness(): Promise<Readiness> {
     if (closing) return { ready: false, parts: { dashboard: "closing" } };
-    return await checkParts(deps.checks, {
+    return await checkParts(checks, {
       onFailure: (part, error) => logError(`readiness: ${part}`, error),
     });
   }
 
-  const overviews = createOverviews({ ...options, ...deps }, options.compare ?? COMPARE_DEFAULTS);
+  const authenticatedOnly = Object.entries(config.sources)
+    .filter(([, { provider }]) => provider.authenticatedOnly)
+    .map(([name]) => name);
+  const overviews = createOverviews({ ledger, queues, config, authenticatedOnly });
   registerMetrics(deps.registry, { overviews, onError: logAs("metrics") });
   const record = createSignInRecord({ ...deps, onError: logAs("audit of sign-ins") });
   const store = createSessionStore({ ...deps, onError: logAs("sessions") });
   const authenticator = createAuthenticator(options.credentials, { record, store });
-  const parts = { ...deps, overviews, authenticator, readiness, onError };
+  const parts = { ...deps, authenticatedOnly, overviews, authenticator, readiness, onError };
   const app = createExpressApp(parts, options);
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
 
@@ -110,6 +107,8 @@ export function createDashboard(deps: DashboardDeps, options: DashboardOptions) 
 }
 
 interface AppDeps extends DashboardDeps {
+  /** Sources of which nothing signed covers the body. */
+  readonly authenticatedOnly: readonly string[];
   readonly overviews: Overviews;
   readonly authenticator: Authenticator;
   readonly readiness: () => Promise<Readiness>;
@@ -138,11 +137,10 @@ function createExpressApp(deps: AppDeps, options: DashboardOptions): Express {
   if (!isLocal(options)) app.use("/metrics", requireToken);
   app.use(status);
   const showWorkers = deps.queues.backend !== "postgres";
-  const audit = createBoardAudit(deps.ledger);
-  const board = { basePath: "/queues", onError: deps.onError, showWorkers, audit };
+  const board = { onError: deps.onError, showWorkers, audit: createBoardAudit(deps.ledger) };
   app.use("/queues", securityHeaders(BOARD_CSP));
   app.use("/queues", createQueueBoard(deps.queues.queues.values(), board));
-  app.use("/api", createApi({ ...options, ...deps }));
+  app.use("/api", createApi({ ...deps, sources: options.config.sources }));
   app.use((_request, _response, next) => {
     next(new MillraceError("not_found", "Cannot find this page: nothing is served at its path"));
   });
@@ -159,7 +157,7 @@ function isLocal({ host, hosts = [] }: Pick<DashboardOptions, "host" | "hosts">)
  * @throws `invalid_config` for a secret of fewer than 16 characters, and where other machines reach
  * the dashboard without credentials.
  */
-export function checkOptions(options: DashboardOptions): void {
+export function checkOptions(options: Omit<DashboardOptions, "config">): void {
   const { host, hosts = [], credentials } = options;
   const isEmpty = !credentials?.accounts.length && !credentials?.tokens.length;
   const weakness = credentials && weaknessOf(credentials);

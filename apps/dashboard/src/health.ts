@@ -18,7 +18,7 @@ interface Deps {
   readonly queues: Queues;
   readonly comparison: () => Promise<{ readonly diagnosis: Diagnosis }>;
   readonly failing: () => Promise<Failing>;
-  readonly authenticatedOnly?: readonly string[];
+  readonly authenticatedOnly: readonly string[];
 }
 
 const PART_MS = 1_000;
@@ -39,7 +39,7 @@ const WAIT_MS_MAX = 5 * 60_000;
 
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
 export function createHealthReader(deps: Deps): () => Promise<Health> {
-  const { ledger, queues, comparison, failing, authenticatedOnly = [] } = deps;
+  const { ledger, queues, comparison, failing, authenticatedOnly } = deps;
   const within = <T>(read: () => Promise<T>) => withDeadline(read(), PART_MS, () => new Late());
   const part = <T>(ttl: CacheTtl, read: () => Promise<T>) => cached(ttl, () => within(read));
   const pingQueue = part(PING_TTL, () => queues.ping());
@@ -49,11 +49,10 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   const findRefusals = part(READ_TTL, () => ledger.reads.findRefusals(REFUSED_MINUTES));
   const readSenders = part(SENDERS_TTL, () => findSenders({ ledger, queues }));
   const readIdentity = part(READ_TTL, () => ledger.repair.readIdentity());
-  const readQueues = part(READ_TTL, async () => {
+  const readState = part(READ_TTL, async () => {
     // While Redis is away its counts never come.
     await pingQueue();
-    const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
-    return { counts, pressure };
+    return await readQueues(queues);
   });
   // Runs for longer than an answer, so the first answers do not know it yet.
   const compare = cached(COMPARISON_TTL, comparison);
@@ -61,8 +60,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
   return async () => {
     const [queue, open, senders] = [pingQueue(), findOpen(), readSenders()];
     // A reading from before the queue went away is no longer true.
-    const read = Promise.all([queue, readQueues()]).then(([, value]) => value);
-    const sources = [...queues.queues.keys()];
+    const read = Promise.all([queue, readState()]).then(([, state]) => state);
     const onRedis = queues.backend === "redis";
     return {
       checked_at: new Date().toISOString(),
@@ -83,10 +81,8 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
           within(compare),
           disagreements,
         ),
-        judge("oldest_waiting", "Oldest waiting event not known", read, (value) =>
-          oldestWaiting(value, sources),
-        ),
-        judge("paused", "Paused sources not known", read, (value) => paused(value, sources)),
+        judge("oldest_waiting", "Oldest waiting event not known", read, oldestWaiting),
+        judge("paused", "Paused sources not known", read, pausedSources),
         judge("open_runs", "Open bulk runs not known", open, openRuns),
         judge("refused", "Refused deliveries not known", findRefusals(), refused),
         judge("signatures", "Signatures not known", senders, ({ signatures: { text, fix } }) => {
@@ -103,9 +99,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
       open_errors: await orNull(open.then(({ errors }) => errors)),
       open_runs: await orNull(open.then(({ runs }) => runs.length)),
       oldest_waiting_ms: await orNull(
-        read.then((value) =>
-          notCounted(value, sources) === undefined ? findOldest(value, sources).ageMs : null,
-        ),
+        read.then(({ unknown, oldest }) => (unknown === undefined ? oldest.ageMs : null)),
       ),
     };
   };
@@ -154,23 +148,38 @@ async function answers(id: "redis" | "postgres", name: string, ping: Promise<voi
 }
 
 /** Each ingress decides for itself; while Redis is away none of them has a choice. */
-async function eventStore(queue: Promise<void>, read: Promise<QueueValue>) {
+async function eventStore(queue: Promise<void>, read: Promise<QueueState>) {
   const id = "event_store";
   try {
     await queue;
   } catch {
     return item(id, ["warn", "New events go to the ledger, not to Redis"]);
   }
-  return await judge(id, "Event store not known", read, ({ pressure: { risk } }) =>
+  return await judge(id, "Event store not known", read, ({ risk }) =>
     risk === undefined
       ? ["ok", "Redis takes new events"]
       : ["warn", "Redis may lose events that it confirms", risk],
   );
 }
 
-interface QueueValue {
-  readonly counts: Awaited<ReturnType<Queues["counts"]>>;
-  readonly pressure: Awaited<ReturnType<Queues["measurePressure"]>>;
+type QueueState = Awaited<ReturnType<typeof readQueues>>;
+
+async function readQueues(queues: Queues) {
+  const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
+  const sources = [...queues.queues.keys()];
+  const paused = sources.filter((source) => counts.get(source)?.paused);
+  const ages = sources
+    .filter((source) => !paused.includes(source))
+    .map((source) => ({ source, ageMs: pressure.of(source).oldestAgeMs ?? 0 }));
+  return {
+    risk: pressure.risk,
+    paused,
+    oldest: ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 }),
+    unknown: listOf(
+      "not known",
+      sources.filter((source) => !counts.has(source)),
+    ),
+  };
 }
 
 type Found<Name extends "findLeader" | "findOpen" | "findRefusals"> = Awaited<
@@ -197,18 +206,8 @@ function disagreements({ diagnosis }: { readonly diagnosis: Diagnosis }): Verdic
   return ["ok", "No disagreement found"];
 }
 
-function findOldest(value: QueueValue, sources: readonly string[]) {
-  const ages = sources.map((source) => ({
-    source,
-    ageMs: value.counts.get(source)?.paused ? 0 : (value.pressure.of(source).oldestAgeMs ?? 0),
-  }));
-  return ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 });
-}
-
-function oldestWaiting(value: QueueValue, sources: readonly string[]): Verdict {
-  const oldest = findOldest(value, sources);
+function oldestWaiting({ oldest, unknown }: QueueState): Verdict {
   if (oldest.ageMs <= WAIT_MS_MAX) {
-    const unknown = notCounted(value, sources);
     if (unknown !== undefined) return ["unknown", "Oldest waiting event not known", unknown];
     return ["ok", "No event waits longer than 5 min"];
   }
@@ -217,20 +216,13 @@ function oldestWaiting(value: QueueValue, sources: readonly string[]): Verdict {
   return ["warn", text, "It has had no attempt yet. Add workers, or look at their log."];
 }
 
-function paused(value: QueueValue, sources: readonly string[]): Verdict {
-  const names = [...value.counts].filter(([, { paused: is }]) => is).map(([source]) => source);
-  const unknown = notCounted(value, sources);
-  if (names.length > 0) {
-    const detail = joined("; ", names.join(", "), unknown);
-    return ["warn", `${countOf(names.length, "source")} paused`, detail];
+function pausedSources({ paused, unknown }: QueueState): Verdict {
+  if (paused.length > 0) {
+    const detail = joined("; ", paused.join(", "), unknown);
+    return ["warn", `${countOf(paused.length, "source")} paused`, detail];
   }
   if (unknown !== undefined) return ["unknown", "Paused sources not known", unknown];
   return ["ok", "No source is paused"];
-}
-
-function notCounted({ counts }: QueueValue, sources: readonly string[]): string | undefined {
-  const names = sources.filter((source) => !counts.has(source));
-  return listOf("not known", names);
 }
 
 const listOf = (what: string, names: readonly string[]): string | undefined =>
@@ -268,8 +260,7 @@ function failedAlerts({ failedAlerts: failed }: Found<"findOpen">): Verdict {
 
 function refused(refusals: Found<"findRefusals">): Verdict {
   const span = `refused in the last ${REFUSED_MINUTES} min`;
-  let total = 0;
-  for (const { deliveries } of refusals) total += deliveries;
+  const total = refusals.reduce((sum, { deliveries }) => sum + deliveries, 0);
   if (total === 0) return ["ok", `No delivery ${span}`];
   const noun = total === 1 ? "delivery" : "deliveries";
   const reasons = refusals.slice(0, REASONS_MAX).map(({ source, code, deliveries }) => {

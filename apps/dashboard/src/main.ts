@@ -35,15 +35,8 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   });
   try {
     const { ledger, queues } = await stores.opened;
-    const checks = { ledger: () => ledger.reads.ping(), queue: () => queues.ping() };
     const registry = createRegistry({ role: "dashboard" });
-    const { reconciler, retention } = config;
-    const compare = { graceMs: reconciler.graceMs, keysDays: retention.keysDays };
-    const deps = { ledger, queues, checks, logger, registry };
-    const { sources } = config;
-    const tokens = Object.entries(sources).filter(([, { provider }]) => provider.authenticatedOnly);
-    const authenticatedOnly = tokens.map(([name]) => name);
-    dashboard = createDashboard(deps, { ...options, compare, sources, authenticatedOnly });
+    dashboard = createDashboard({ ledger, queues, logger, registry }, { ...options, config });
     const port = await dashboard.listen({ port: environment.DASHBOARD_PORT });
     logger.info({ host: options.host, port }, "listening");
     notifyParent({ kind: "listening", role: "dashboard", port });
@@ -54,7 +47,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
   }
 }
 
-function optionsOf(environment: Environment): DashboardOptions {
+function optionsOf(environment: Environment): Omit<DashboardOptions, "config"> {
   const trusted = environment.TRUST_PROXY ?? "0";
   return {
     host: environment.HOST ?? "127.0.0.1",

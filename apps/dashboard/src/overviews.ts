@@ -12,26 +12,22 @@ import { createHealthReader, REFUSED_MINUTES } from "./health.ts";
 interface Deps {
   readonly ledger: Ledger;
   readonly queues: Queues;
-  readonly sources?: Config["sources"];
-  readonly authenticatedOnly?: readonly string[];
+  readonly config: Pick<Config, "sources" | "reconciler" | "retention">;
+  readonly authenticatedOnly: readonly string[];
 }
 
 export type Overviews = ReturnType<typeof createOverviews>;
 
 type ActivityQuery = ReadQueryOf<"get /activity">;
 
-export interface CompareOptions {
-  readonly graceMs: number;
-  readonly keysDays: number;
-}
-
 /** A twentieth of the time, at most, goes into each call. */
 const TIMES_TAKEN = 20;
 const EXAMPLES_MAX = 5;
 
 /** Completed events are counted apart: a large ledger has many, so their number may be older. */
-export function createOverviews(deps: Deps, options: CompareOptions) {
-  const { ledger, queues, sources = {} } = deps;
+export function createOverviews(deps: Deps) {
+  const { ledger, queues, config } = deps;
+  const { sources, reconciler, retention } = config;
   const ofEach = (ttlMinMs: number) => ({ ttlMinMs, timesTaken: TIMES_TAKEN });
   const counts = {
     countUndone: cached(ofEach(1_000), () => ledger.reads.countUndone()),
@@ -50,7 +46,10 @@ export function createOverviews(deps: Deps, options: CompareOptions) {
     await queues.ping();
     const diagnosis = await diagnose(
       { ledger, queues, isSound: (event) => checkJob({ event }) === undefined },
-      { ...options, sources: [...queues.queues.keys()], examplesMax: EXAMPLES_MAX },
+      {
+        ...{ graceMs: reconciler.graceMs, keysDays: retention.keysDays },
+        ...{ sources: [...queues.queues.keys()], examplesMax: EXAMPLES_MAX },
+      },
     );
     return { checkedAt, diagnosis };
   });

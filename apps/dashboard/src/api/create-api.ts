@@ -18,20 +18,19 @@ import {
 import type { Queues } from "@millrace/queue";
 import { Router, type Request, type Response } from "express";
 import type { Overviews } from "../overviews.ts";
-import { unauthorized, type Authenticator } from "../security/authenticator.ts";
-import { principalOf } from "../security/guard.ts";
+import { principalOf, unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
 import { refuseOtherMethods, serve } from "./serve.ts";
-import { giveUpOne, replayOne, retryNamed, retryOne, runFiltered } from "./verbs.ts";
+import { refusal, retryNamed, runFiltered } from "./verbs.ts";
 
 interface Deps {
   readonly ledger: Ledger;
   readonly queues: Queues;
   readonly overviews: Overviews;
-  readonly authenticatedOnly?: readonly string[];
-  readonly sources?: Config["sources"];
+  readonly authenticatedOnly: readonly string[];
+  readonly sources: Config["sources"];
 }
 
 export function createApi(deps: Deps): Router {
@@ -43,7 +42,7 @@ export function createApi(deps: Deps): Router {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  const { ledger, overviews, sources, authenticatedOnly = [] } = deps;
+  const { ledger, overviews, sources, authenticatedOnly } = deps;
   const recordRead = createBodyReads(ledger);
   serve(router, "get /events", async ({ query, request }) => {
     const filter = await readFilter(ledger, query, sources);
@@ -108,19 +107,25 @@ function addWrites(router: Router, deps: Deps): void {
   const { ledger } = deps;
   const operatorFor = (call: Write) => createOperator(deps, actorOf(call));
   const read = (asked: EventSearch) => readFilter(ledger, asked, deps.sources);
-  serve(router, "post /events/:source/:eventId/retry", (call) =>
-    retryOne(operatorFor(call), { ...call.params, ...call.query }),
-  );
-  serve(router, "post /events/:source/:eventId/replay", (call) =>
-    replayOne(operatorFor(call), {
-      ...call.params,
-      generation: call.query.generation,
-      bodyHash: call.query.body_hash,
-    }),
-  );
-  serve(router, "post /events/:source/:eventId/give-up", (call) =>
-    giveUpOne(operatorFor(call), { ...call.params, ...call.query }),
-  );
+  serve(router, "post /events/:source/:eventId/retry", async (call) => {
+    const lookup = { ...call.params, ...call.query };
+    const result = await operatorFor(call).retryEvent(lookup);
+    if (result.kind === "skipped") throw refusal("retry", result.reason, lookup);
+    return { retried: 1 as const, skipped: {} };
+  });
+  serve(router, "post /events/:source/:eventId/replay", async (call) => {
+    const { generation, body_hash: bodyHash } = call.query;
+    const lookup = { ...call.params, generation, bodyHash };
+    const result = await operatorFor(call).replayEvent(lookup);
+    if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
+    return { replayed: 1 as const, skipped: {}, generation: result.generation };
+  });
+  serve(router, "post /events/:source/:eventId/give-up", async (call) => {
+    const lookup = { ...call.params, ...call.query };
+    const result = await operatorFor(call).giveUpEvent(lookup);
+    if (result.kind === "skipped") throw refusal("give_up", result.reason, lookup);
+    return { given_up: 1 as const };
+  });
   serve(router, "post /retry", (call) =>
     call.body.events === undefined
       ? runFiltered(operatorFor(call), "retry", { ...call, read }, (retried) => ({ retried }))

@@ -2,36 +2,14 @@ import { COUNT_MAX, type AnswerOf, type BulkRun, type ReadBodyOf } from "@millra
 import { REASON_WORDS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { MillraceError, type ErrorCode, type EventLookup } from "@millrace/core";
 import type { EventSearch } from "@millrace/ledger";
-import { countResults, requireBulk, type Operator, type ReplayLookup } from "@millrace/operations";
+import { countResults, requireBulk, type Operator } from "@millrace/operations";
 import type { Response } from "express";
 import { eventNotFound } from "./event-json.ts";
 
 type Verb = keyof typeof VERB_WORDS;
-type One<Name extends "retry" | "replay" | "give-up"> =
-  AnswerOf<`post /events/:source/:eventId/${Name}`>;
 
-/** @throws `event_not_found`, `unknown_source`, `not_failed`, `body_missing` */
-export async function retryOne(operator: Operator, lookup: EventLookup): Promise<One<"retry">> {
-  const result = await operator.retryEvent(lookup);
-  if (result.kind === "skipped") throw refusal("retry", result.reason, lookup);
-  return { retried: 1, skipped: {} };
-}
-
-/** @throws `event_not_found`, `unknown_source`, `not_settled`, `superseded`, `body_missing` */
-export async function replayOne(operator: Operator, lookup: ReplayLookup): Promise<One<"replay">> {
-  const result = await operator.replayEvent(lookup);
-  if (result.kind === "skipped") throw refusal("replay", result.reason, lookup);
-  return { replayed: 1, skipped: {}, generation: result.generation };
-}
-
-/** @throws `event_not_found`, `not_pending`, `event_running` */
-export async function giveUpOne(operator: Operator, lookup: EventLookup): Promise<One<"give-up">> {
-  const result = await operator.giveUpEvent(lookup);
-  if (result.kind === "skipped") throw refusal("give_up", result.reason, lookup);
-  return { given_up: 1 };
-}
-
-function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {
+/** For one event. Its code is the reason, such as `not_failed` or `body_missing`. */
+export function refusal(verb: Verb, reason: SkipReason, { eventId }: EventLookup): MillraceError {
   if (reason === "not_found") return eventNotFound(eventId);
   const code = reason === "only_in_queue" ? STATE_CODES[verb] : reason;
   const message = `Cannot ${VERB_WORDS[verb].verb} the event: ${REASON_WORDS[reason]}`;
@@ -67,7 +45,13 @@ interface BulkCall {
   readonly read: (filter: EventSearch) => Promise<EventSearch>;
 }
 
-/** @throws `invalid_request`, `count_mismatch`, `error_not_found`, `unknown_source` */
+/** All but the number, which each verb names in its own way. */
+type Counted = Omit<Exclude<AnswerOf<"post /give-up">, { run: BulkRun }>, "given_up">;
+
+/**
+ * A dry run counts, by `nameCount`, the events that would not be skipped.
+ * @throws `invalid_request`, `count_mismatch`, `error_not_found`, `unknown_source`
+ */
 export async function runFiltered<Count>(
   operator: Operator,
   verb: Verb,
@@ -90,13 +74,6 @@ export async function runFiltered<Count>(
     dryRun: true,
     ...(more ? { more_than: COUNT_MAX } : {}),
   };
-}
-
-interface Counted {
-  /** By reason. `nameCount` gets the number of the others. */
-  readonly skipped: Readonly<Record<string, number>>;
-  readonly dryRun: true;
-  readonly more_than?: typeof COUNT_MAX;
 }
 
 function filterOf(

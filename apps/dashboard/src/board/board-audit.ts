@@ -5,7 +5,7 @@ import { fromEnvelope, type EventLookup } from "@millrace/core";
 import type { AuditedAct, Ledger } from "@millrace/ledger";
 import { underAudit } from "@millrace/operations";
 import type { RequestHandler } from "express";
-import { principalOf } from "../security/guard.ts";
+import { principalOf } from "../security/authenticator.ts";
 
 type Act = () => Promise<ControllerHandlerReturnType>;
 

@@ -12,10 +12,9 @@ import { WRITES, type BoardAudit } from "./board-audit.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
 
 interface QueueBoardOptions {
-  readonly basePath: string;
   /** True when the queues know their workers. On Postgres, none is found. */
-  readonly showWorkers?: boolean;
-  readonly audit?: BoardAudit;
+  readonly showWorkers: boolean;
+  readonly audit: BoardAudit;
   /** Gets bull-board's errors. The browser gets no details. */
   readonly onError: (error: unknown) => void;
 }
@@ -25,7 +24,7 @@ interface QueueBoardOptions {
  * handler that refuses, so no spelling of a path leads past it.
  */
 export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOptions): Router {
-  const adapter = new ExpressAdapter().setBasePath(options.basePath);
+  const adapter = new ExpressAdapter().setBasePath("/queues");
   const mount = adapter.setApiRoutes.bind(adapter);
   adapter.setApiRoutes = (routes) => mount(routes.map((route) => guarded(route, options.audit)));
   createBullBoard({
@@ -35,7 +34,7 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
       uiConfig: {
         boardTitle: "Millrace queues",
         hideDocsLink: true,
-        showWorkers: options.showWorkers ?? true,
+        showWorkers: options.showWorkers,
         miscLinks: [{ text: "Ledger", url: "/" }],
       },
     },
@@ -50,8 +49,7 @@ export function createQueueBoard(queues: Iterable<Queue>, options: QueueBoardOpt
   app.disable("x-powered-by");
   app.disable("etag");
   const router = Router();
-  if (options.audit !== undefined) router.use(options.audit.middleware);
-  router.use(adaptPage, app);
+  router.use(options.audit.middleware, adaptPage, app);
   router.use((request, _response, next) => {
     if (request.method === "GET" || request.method === "HEAD") return next();
     next(new MillraceError("forbidden", REFUSED));
@@ -68,17 +66,15 @@ const mayUse = (method: string, route: string): boolean =>
 
 type Handler = (request?: BullBoardRequest) => Promise<ControllerHandlerReturnType>;
 
-function guarded(route: AppControllerRoute, audit: BoardAudit | undefined): AppControllerRoute {
+function guarded(route: AppControllerRoute, audit: BoardAudit): AppControllerRoute {
   const methods = [route.method].flat();
   const routes = [route.route].flat();
   const allowed = methods.every((method) => routes.every((path) => mayUse(method, path)));
-  const own: Handler = async (request) => route.handler(request);
   if (!allowed) return { ...route, handler: refuse };
-  const isWrite = methods.some((method) => method !== "get");
-  const audited: Handler = async (request) => {
-    if (audit === undefined || request === undefined || !isWrite) return await own(request);
-    return await audit.run(routes[0] ?? "", request, () => own(request));
-  };
+  if (methods.every((method) => method === "get")) return route;
+  const own: Handler = async (request) => route.handler(request);
+  const audited: Handler = async (request) =>
+    request === undefined ? refuse() : audit.run(routes[0] ?? "", request, () => own(request));
   return { ...route, handler: failedOnly(routes, audited) };
 }
 

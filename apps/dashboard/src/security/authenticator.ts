@@ -1,10 +1,10 @@
 import { isIP, isIPv4 } from "node:net";
 import type { BodyOf, Principal } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import type { Request, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import { isRead } from "./browser-security.ts";
 import { createPasswordCheck, createTokenCheck, type Credentials } from "./credentials.ts";
-import type { SessionStore } from "./session-store.ts";
-import { createSessions, readSessionCookie } from "./sessions.ts";
+import { createSessions, readSessionCookie, type SessionStore } from "./sessions.ts";
 import type { SignInFailure, SignInRecord } from "./sign-in-record.ts";
 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
@@ -122,19 +122,54 @@ export function networkOfAddress(address: string): string {
 const GROUPS = 8;
 const GROUPS_OF_PREFIX = 4;
 
+/** A URL writes each address in one way: without a zone, upper case, or an IPv4 address in it. */
 function prefixOf(address: string): string {
-  const [head = "", tail] = (address.split("%")[0] ?? "").split("::");
-  const before = groupsOf(head);
-  const after = groupsOf(tail ?? "");
-  const zeros = tail === undefined ? 0 : GROUPS - before.length - after.length;
-  return [...before, ...Array<string>(zeros).fill("0"), ...after]
-    .slice(0, GROUPS_OF_PREFIX)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":");
+  const { hostname } = new URL(`http://[${address.replace(/%.*/, "")}]`);
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split("::")
+    .map((half) => half.split(":").filter((group) => group !== ""));
+  const zeros = Array<string>(GROUPS - before.length - after.length).fill("0");
+  return [...before, ...zeros, ...after].slice(0, GROUPS_OF_PREFIX).join(":");
 }
 
-/** An IPv4 address at the end is two groups behind the prefix. */
-function groupsOf(text: string): string[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((group) => (group.includes(".") ? ["0", "0"] : [group]));
+const principals = new WeakMap<Request, Principal>();
+
+/**
+ * Rejects unknown callers (401 `unauthorized`) and writes by viewers (403 `forbidden`). A browser
+ * at the queues' page goes to the sign-in.
+ */
+export function guard(authenticator: Authenticator): RequestHandler {
+  return async (request, response, next) => {
+    const principal = await authenticator.identify(request, response);
+    if (principal === undefined) {
+      const page = pageOf(request);
+      if (page === undefined) {
+        throw unauthorized(response, "Cannot show this: sign in or send a token");
+      }
+      return response.redirect(303, `/?next=${encodeURIComponent(page).replaceAll("%2F", "/")}`);
+    }
+    if (principal.role !== "operator" && !isRead(request)) {
+      throw new MillraceError("forbidden", "Cannot accept this write: viewers are read-only");
+    }
+    principals.set(request, principal);
+    next();
+  };
+}
+
+export const requireToken: RequestHandler = (request, _response, next) => {
+  if (principalOf(request).via === "token") return next();
+  throw new MillraceError("forbidden", "Cannot show this to a session: send a token");
+};
+
+export function principalOf(request: Request): Principal {
+  const principal = principals.get(request);
+  if (principal !== undefined) return principal;
+  throw new Error("Cannot identify the user: the request did not pass the guard");
+}
+
+/** Returns undefined for a URL of another server. */
+function pageOf(request: Request): string | undefined {
+  if (!isRead(request) || request.headers.accept?.includes("text/html") !== true) return undefined;
+  return /^\/queues(?![^/?])/i.test(request.originalUrl) ? request.originalUrl : undefined;
 }

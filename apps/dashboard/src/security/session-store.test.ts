@@ -1,6 +1,6 @@
 import type { SeenSession } from "@millrace/ledger";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createSessionStore } from "./session-store.ts";
+import { createSessionStore } from "./sessions.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });

@@ -2,11 +2,10 @@ import { createServer, request, type IncomingHttpHeaders, type Server } from "no
 import express from "express";
 import { answerErrors } from "../../api/answer-error.ts";
 import { createOpenRoutes } from "../../api/create-api.ts";
-import { createAuthenticator } from "../authenticator.ts";
+import { createAuthenticator, guard } from "../authenticator.ts";
 import { checkWrite } from "../browser-security.ts";
 import type { Account, Credentials } from "../credentials.ts";
-import { guard } from "../guard.ts";
-import type { SessionStore } from "../session-store.ts";
+import type { SessionStore } from "../sessions.ts";
 import type { SignInRecord } from "../sign-in-record.ts";
 
 export const OPS = { user: "ops", password: "p:ä, long enough" };
