@@ -6,7 +6,7 @@ import type {
   Principal,
 } from "@millrace/api-contract";
 import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
-import { restOf, RUN_EVERY } from "../parts/run-text.ts";
+import { restOf, RUN_EVERY } from "../runs/bulk.ts";
 import { ApiError, request, requestBytes, type Options, type QueryText } from "./request.ts";
 
 // Milliseconds; no query runs while the tab is hidden.

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { auditQuery } from "../api/queries.ts";
 import { DataTable, Pager, type Column } from "../parts/data-table.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ErrorNote } from "../parts/notice.tsx";
 import { Filters, SelectField, SourceFilter, TextFilter, useUrlFields } from "../parts/filters.tsx";
 import { personName, titleOf } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft } from "lucide-react";
 import { Link, useParams } from "react-router";
 import { errorQuery, eventQuery, eventsQuery, runsQuery } from "../api/queries.ts";
-import { ErrorNote } from "../parts/error-note.tsx";
 import { RelatedEvents } from "../event/event-panels.tsx";
 import { barPath, topOf } from "../overview/axes.ts";
 import { Plot, TimeTicks } from "../overview/charts.tsx";
@@ -11,10 +10,10 @@ import { Frames } from "../event/timeline.tsx";
 import { Fact, Panel, useTitle } from "../parts/panel.tsx";
 import { countOf, formatCount, formatShare, titleOf } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
-import { CopyButton } from "../parts/notice.tsx";
+import { CopyButton, ErrorNote } from "../parts/notice.tsx";
 import { Age } from "../parts/time.tsx";
 import { runResult } from "@millrace/api-contract/run-text";
-import { useErrorActs } from "./error-actions.tsx";
+import { useErrorActs } from "./errors-page.tsx";
 
 export function ErrorPage() {
   const { fingerprint = "" } = useParams();

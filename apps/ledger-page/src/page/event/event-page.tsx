@@ -6,7 +6,7 @@ import { Link, useLocation, useNavigate, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
 import { ApiError } from "../api/request.ts";
 import { StatusBadge } from "../parts/badge.tsx";
-import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { eventLink, searchTerm, writeFilter, type ListState } from "../parts/list-filter.ts";
 import { Fact, useTitle } from "../parts/panel.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";

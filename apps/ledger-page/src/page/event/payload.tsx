@@ -4,11 +4,10 @@ import { Download } from "lucide-react";
 import { memo, useMemo, useState } from "react";
 import { bodyQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
-import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
-import { copy, CopyButton } from "../parts/notice.tsx";
+import { copy, CopyButton, ErrorNote } from "../parts/notice.tsx";
 import { Panel } from "../parts/panel.tsx";
-import { RowMenu } from "../parts/row-menu.tsx";
+import { RowMenu } from "../parts/data-table.tsx";
 import { curlCommand, sendCommand } from "./copy-as.ts";
 import { linesOf } from "./body-text.ts";
 import {

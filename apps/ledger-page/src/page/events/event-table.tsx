@@ -1,11 +1,10 @@
 import type { EventRow, QueuedPage, QueuedRow } from "@millrace/api-contract";
 import { Link, useLocation, useNavigate } from "react-router";
 import { StatusBadge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { DataTable, type Column, RowMenu } from "../parts/data-table.tsx";
 import { formatCount } from "../parts/format.ts";
 import { eventLink, writeFilter, type ListState } from "../parts/list-filter.ts";
 import { copy } from "../parts/notice.tsx";
-import { RowMenu } from "../parts/row-menu.tsx";
 import { Age, Due } from "../parts/time.tsx";
 import { keyOf, type Selection } from "./use-rows.ts";
 

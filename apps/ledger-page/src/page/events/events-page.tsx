@@ -4,9 +4,8 @@ import type { EventRow } from "@millrace/api-contract";
 import { countQuery, eventsQuery, statsQuery } from "../api/queries.ts";
 import { serverNowMs, request } from "../api/request.ts";
 import { Pager } from "../parts/data-table.tsx";
-import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { apiFilter, isFiltered, writeFilter, type ListFilter } from "../parts/list-filter.ts";
-import { CopyButton, notify } from "../parts/notice.tsx";
+import { CopyButton, notify, ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { PageHead } from "../parts/panel.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { EventTable, QueuedEvents } from "./event-table.tsx";
@@ -174,14 +173,12 @@ interface Props {
 function RetryDialog({ rows, onClose, onRetried }: Props) {
   const failed = rows.filter((row) => row.status === "failed");
   const others = rows.length - failed.length;
-  const title = `Retry ${countOf(failed.length, "failed event")}`;
   const events = failed.map(({ source, event_id, generation }) => {
     return { source, event_id, generation };
   });
   return (
     <ReasonDialog
-      title={title}
-      label={title}
+      title={`Retry ${countOf(failed.length, "failed event")}`}
       disabled={failed.length === 0}
       act={(reason) => request("post /retry", { body: { events, reason } })}
       onDone={(answer) => {

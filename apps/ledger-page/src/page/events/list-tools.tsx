@@ -114,15 +114,13 @@ export function FilterBar({ list }: { list: List }) {
         </button>
       )}
       {isFiltered(filter) && (
-        <button type="button" className="plain" onClick={() => narrow(NOTHING)}>
+        <button type="button" className="plain" onClick={() => list.clear()}>
           Clear
         </button>
       )}
     </Filters>
   );
 }
-
-const NOTHING = { source: "", status: "", error: "", find: "", last: "" };
 
 type List = ReturnType<typeof useList>;
 type Order = "desc" | "asc";
@@ -155,6 +153,7 @@ export function useList() {
     narrow: (change: Partial<Record<keyof ListFilter, string>>, replace = false) => {
       void navigate({ search: searchOf({ ...filter, ...change }, order) }, { replace });
     },
+    clear: () => void navigate({ search: searchOf({}, order) }),
     next: (next: string) => show(next, [...trail, cursor ?? null]),
     previous: () => show(trail.at(-1) ?? undefined, trail.slice(0, -1)),
     first: () => show(undefined, []),

@@ -22,8 +22,7 @@ import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { personName } from "../parts/format.ts";
 import { Modal } from "../parts/dialog.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
-import { notify } from "../parts/notice.tsx";
+import { notify, ErrorNote } from "../parts/notice.tsx";
 import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 import { useSession } from "../session/session.ts";
 

@@ -3,7 +3,7 @@ import { durationOf } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 import { activityQuery, healthQuery, type ActivityRange } from "../api/queries.ts";
-import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
+import { ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { SelectField, useUrlFields } from "../parts/filters.tsx";
 import { formatCount, formatShare } from "../parts/format.ts";
 import { PageHead } from "../parts/panel.tsx";

@@ -5,14 +5,12 @@ import { Link } from "react-router";
 import { activityQuery, statsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { STATUSES } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
+import { DataTable, type Column, RowMenu } from "../parts/data-table.tsx";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import { ErrorNote, PanelBoundary } from "../parts/error-note.tsx";
 import { formatCount, titleOf } from "../parts/format.ts";
 import { writeFilter } from "../parts/list-filter.ts";
-import { notify } from "../parts/notice.tsx";
+import { notify, ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { PageHead } from "../parts/panel.tsx";
-import { RowMenu } from "../parts/row-menu.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { Sparkline } from "./charts.tsx";
 
@@ -144,7 +142,6 @@ function PauseMenu({ source, paused }: { source: string; paused: boolean }) {
       {asked && (
         <ReasonDialog
           title={`${label} ${source}`}
-          label={`${label} ${source}`}
           act={(reason) =>
             request(`post /sources/:source/${verb}`, { params: { source }, body: { reason } })
           }

@@ -1,7 +1,7 @@
 import type { REASON_LENGTH_MAX } from "@millrace/api-contract";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useLayoutEffect, useRef, useState, type ReactNode } from "react";
-import { ErrorNote } from "./error-note.tsx";
+import { ErrorNote } from "./notice.tsx";
 
 interface ModalProps {
   readonly title: string;
@@ -45,7 +45,8 @@ const REASON = {
 
 interface ReasonDialogProps<Answer> {
   readonly title: string;
-  readonly label: ReactNode;
+  /** Of the button. Default: the title. */
+  readonly label?: string;
   readonly className?: "primary" | "danger";
   readonly disabled?: boolean;
   readonly field?: typeof REASON;
@@ -57,7 +58,7 @@ interface ReasonDialogProps<Answer> {
 
 /** Closes when the act is done, and else shows the error. */
 export function ReasonDialog<Answer>(props: ReasonDialogProps<Answer>) {
-  const { title, label, className = "primary", disabled = false, field = REASON } = props;
+  const { title, label = title, className = "primary", disabled = false, field = REASON } = props;
   const { children, act, onDone, onClose } = props;
   const [reason, setReason] = useState("");
   const client = useQueryClient();

@@ -6,10 +6,9 @@ import { Link } from "react-router";
 import { errorQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
 import { countOf, formatCount, titleOf } from "../parts/format.ts";
 import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
-import { notify } from "../parts/notice.tsx";
+import { notify, ErrorNote } from "../parts/notice.tsx";
 import {
   bulkBody,
   confirmation,

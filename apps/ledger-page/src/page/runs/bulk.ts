@@ -5,6 +5,7 @@ import type {
   UNCONFIRMED_MAX as Unconfirmed,
 } from "@millrace/api-contract";
 import { request } from "../api/request.ts";
+import { countOf, formatCount } from "../parts/format.ts";
 import type { ListFilter } from "../parts/list-filter.ts";
 
 /** As the API takes it: an empty filter must say that it means all. */
@@ -66,3 +67,24 @@ export const doneOf = ({ retried, replayed, given_up }: BulkCounts): number =>
 /** A real run looks at no more events than the dry run found. */
 export const lookedAt = (result: BulkCounts): number =>
   doneOf(result) + Object.values(result.skipped).reduce((sum, count) => sum + count, 0);
+
+export const isOpen = ({ state }: Pick<BulkRun, "state">): boolean =>
+  state === "running" || state === "paused";
+
+/** `120 of 8,213 events reached`; the whole is not known where it was too many to count. */
+export function progressText({ listed, total }: BulkRun): string {
+  if (total === null) return `${countOf(listed, "event")} reached, of more than 100,000`;
+  return `${formatCount(listed)} of ${countOf(total, "event")} reached`;
+}
+
+export const RUN_EVERY = 1_000;
+/** So that counting a run takes a tenth of the time at most. */
+const REST = 10;
+
+/** Milliseconds until the next reading; false when the run can no longer change. */
+export function restOf(
+  run: Pick<BulkRun, "state"> & { readonly results: Pick<BulkRun["results"], "pending"> },
+  tookMs: number,
+): number | false {
+  return isOpen(run) || run.results.pending > 0 ? Math.max(RUN_EVERY, REST * tookMs) : false;
+}

@@ -7,14 +7,13 @@ import { Link, useParams } from "react-router";
 import { runQuery, runsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ErrorNote } from "../parts/notice.tsx";
 import { formatCount, personName } from "../parts/format.ts";
-import { isOpen, progressText } from "../parts/run-text.ts";
 import { Age } from "../parts/time.tsx";
 import { PageHead, useTitle } from "../parts/panel.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { FilterText, FilterWords, RateField, Skipped } from "./bulk-dialog.tsx";
-import { readRate } from "./bulk.ts";
+import { isOpen, progressText, readRate } from "./bulk.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 
 export function RunPage() {
@@ -167,7 +166,6 @@ function RunActs({ run, heading }: RunProps) {
       {isStopping && (
         <ReasonDialog
           title={`Stop run ${id}`}
-          label={`Stop run ${id}`}
           className="danger"
           act={(reason) => send({ state: "stopped", reason })}
           onClose={() => setStopping(false)}

@@ -5,7 +5,7 @@ import { useNavigate } from "react-router";
 import { setSession } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import icon from "../icon.svg";
-import { ErrorNote } from "../parts/error-note.tsx";
+import { ErrorNote } from "../parts/notice.tsx";
 import { useTitle } from "../parts/panel.tsx";
 import { nextPath } from "./session.ts";
 
