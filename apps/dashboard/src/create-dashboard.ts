@@ -18,8 +18,7 @@ import type { Registry } from "prom-client";
 import { pageFolder } from "@millrace/ledger-page";
 import { answerErrors } from "./api/answer-error.ts";
 import { createApi, createOpenRoutes } from "./api/create-api.ts";
-import { createBoardAudit } from "./board/board-audit.ts";
-import { createQueueBoard } from "./board/queue-board.ts";
+import { createBoardAudit, createQueueBoard } from "./board/queue-board.ts";
 import { createOverviews, registerMetrics, type Overviews } from "./overviews.ts";
 import {
   createAuthenticator,

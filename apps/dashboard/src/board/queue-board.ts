@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createBullBoard } from "@bull-board/api";
 import type {
   AppControllerRoute,
@@ -5,11 +6,22 @@ import type {
   ControllerHandlerReturnType,
 } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
-import { errorBody, MillraceError, type ErrorCode } from "@millrace/core";
+import type { Principal } from "@millrace/api-contract";
+import {
+  errorBody,
+  fromEnvelope,
+  MillraceError,
+  type ErrorCode,
+  type EventLookup,
+} from "@millrace/core";
+import type { AuditedAct, Ledger } from "@millrace/ledger";
+import { underAudit } from "@millrace/operations";
 import type { Queue } from "bullmq";
-import { Router, type Express, type RequestHandler } from "express";
-import { WRITES, type BoardAudit } from "./board-audit.ts";
+import { Router, type Express, type Request, type RequestHandler } from "express";
+import { principalOf } from "../security/authenticator.ts";
 import { isUnreadable, QueueAdapter } from "./queue-adapter.ts";
+
+type BoardAudit = ReturnType<typeof createBoardAudit>;
 
 interface QueueBoardOptions {
   /** True when the queues know their workers. On Postgres, none is found. */
@@ -133,3 +145,64 @@ const adaptPage: RequestHandler = (_request, response, next) => {
   };
   next();
 };
+
+type Act = () => Promise<ControllerHandlerReturnType>;
+
+export function createBoardAudit(ledger: Pick<Ledger, "audit">) {
+  const askers = new AsyncLocalStorage<Principal>();
+  return {
+    /** Remembers the caller: bull-board gives its handlers only parts of the request. */
+    middleware: (request: Request, _response: unknown, next: () => void) =>
+      askers.run(principalOf(request), next),
+    /** @throws `database_unavailable` before it writes, when the audit cannot be written */
+    run: async (route: string, request: BullBoardRequest, act: Act) => {
+      const asker = askers.getStore();
+      if (asker === undefined) throw new Error("Cannot audit the write: its user is not known");
+      const actor = { ...asker, via: "board" } as const;
+      const intent = await intentOf(route, request);
+      return await underAudit({ ledger, actor }, intent, act, (answer) => ({
+        status: answer.status ?? 200,
+      }));
+    },
+  };
+}
+
+/**
+ * The writes (PUT) that are let through, by route, with their names in the audit. Each can be
+ * undone and loses nothing.
+ */
+const WRITES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "/api/queues/:queueName/:jobId/retry": "retry",
+    "/api/queues/:queueName/retry/:queueStatus": "retry_many",
+    "/api/queues/:queueName/:jobId/promote": "promote",
+    "/api/queues/:queueName/promote": "promote_many",
+    "/api/queues/:queueName/pause": "pause",
+    "/api/queues/:queueName/resume": "resume",
+    "/api/queues/pause": "pause",
+    "/api/queues/resume": "resume",
+  }),
+);
+
+async function intentOf(route: string, request: BullBoardRequest): Promise<AuditedAct> {
+  const action = WRITES.get(route) ?? route;
+  const { queueName, jobId, queueStatus } = request.params;
+  if (queueName === undefined) return { action };
+  const source = String(queueName).replace(/^millrace-/, "");
+  if (queueStatus !== undefined) {
+    return { action, source, filter: { source, status: String(queueStatus) } };
+  }
+  if (jobId === undefined) return { action, source };
+  const job = await request.queues.get(String(queueName))?.getJob(String(jobId));
+  return { action, ...eventOf(job, { source, eventId: String(jobId) }) };
+}
+
+function eventOf(job: unknown, asked: EventLookup): EventLookup {
+  try {
+    const data = typeof job === "object" && job !== null && "data" in job ? job.data : undefined;
+    const { eventId, generation } = fromEnvelope(data);
+    return { source: asked.source, eventId, generation };
+  } catch {
+    return asked;
+  }
+}

@@ -40,11 +40,9 @@ export function credentialsOf(environment: Variables): Credentials | undefined {
   const accounts = PREFIXES.flatMap(([role, prefix]) => accountOf(environment, role, prefix));
   const tokens = PREFIXES.flatMap(([role, prefix]) => tokensOf(environment, role, prefix));
   const users = accounts.map(({ user }) => user);
+  const texts = tokens.map(({ token }) => token);
   refuseTwice("user", users);
-  refuseTwice(
-    "token",
-    tokens.map(({ token }) => token),
-  );
+  refuseTwice("token", texts);
   // Two tokens may have one name, so that one can replace the other.
   refuseTwice("name", [...users, ...new Set(tokens.map(({ name }) => name))]);
   return accounts.length + tokens.length === 0 ? undefined : { accounts, tokens };
@@ -136,6 +134,6 @@ export function createTokenCheck(tokens: readonly Token[]) {
   const known = tokens.map((token) => ({ token, digest: digestOf(token.token) }));
   return (text: string): Token | undefined => {
     const given = digestOf(text);
-    return known.filter(({ digest }) => timingSafeEqual(digest, given)).at(0)?.token;
+    return known.filter(({ digest }) => timingSafeEqual(digest, given))[0]?.token;
   };
 }

@@ -8,7 +8,6 @@ import { sessionQuery } from "./api/queries.ts";
 import { ApiError } from "./api/request.ts";
 import { App } from "./app.tsx";
 
-/** A 401 to any call ends the session. */
 const endSession = (error: unknown) => {
   if (!(error instanceof ApiError) || error.status !== 401) return;
   client.setQueryData(sessionQuery.queryKey, null);

@@ -150,7 +150,6 @@ function Acts({ error, source }: OfSource) {
 
 type Act = "retry" | ErrorGroup["state"];
 
-/** The acts that a user may choose for an error, and the dialog of the chosen one. */
 export function useErrorActs(error: ErrorGroup, source?: string) {
   const [act, setAct] = useState<Act>();
   const mayWrite = useMayWrite();

@@ -167,7 +167,6 @@ function Tip({ bucket, place }: { bucket: ActivityBucket; place: React.CSSProper
   );
 }
 
-/** Completed and failed events over time, without axes. */
 export function Sparkline({ buckets, label }: PlotProps & { label: string }) {
   const completed = buckets.map((bucket) => bucket.completed);
   const failed = buckets.map((bucket) => bucket.failed);
@@ -191,7 +190,6 @@ const clock = new Intl.DateTimeFormat(undefined, MINUTES);
 const day = new Intl.DateTimeFormat(undefined, DAY);
 const tipText = new Intl.DateTimeFormat(undefined, { ...DAY, ...MINUTES });
 
-/** The day at midnight, and the time else. */
 function tickText(ms: number): string {
   const time = clock.format(ms);
   return time === "00:00" ? day.format(ms) : time;

@@ -30,7 +30,6 @@ export function SourcesPage() {
 
 type NamedSource = readonly [name: string, of: SourceStats];
 
-/** Those with the most failed events come first. */
 export function SourcesTable() {
   const stats = useQuery(statsQuery);
   const sources = Object.entries(stats.data?.sources ?? {}).toSorted(

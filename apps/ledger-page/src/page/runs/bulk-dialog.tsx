@@ -29,7 +29,6 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Counts the events by a dry run before it starts the run. */
 export function BulkDialog({ verb, filter, onClose }: Props) {
   // One moment for both: the last hour must not move on between the count and the act.
   const [body] = useState(() => bulkBody(verb, apiFilter(filter, serverNowMs())));
