@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { answersSignal } from "@millrace/embedded-postgres";
 import { afterEach, expect, test } from "vitest";
-import { createSupervisor, type RunningProcess, type Supervisor } from "./supervisor.ts";
+import { createSupervisor, type RunningProcess } from "./supervisor.ts";
 
 const LISTENS = `process.send({ kind: "listening", role: "toy", port: 4000 });`;
 const LIVES = `setInterval(() => {}, 1_000); process.on("SIGTERM", () => process.exit(0));`;
@@ -16,7 +16,7 @@ const refusal = (code: string) =>
 
 const QUICK = { backoffFirstMs: 5, backoffMaxMs: 20, steadyMs: 60_000 };
 
-let lastMade: Supervisor | undefined;
+let lastMade: ReturnType<typeof createSupervisor> | undefined;
 afterEach(async () => {
   await lastMade?.stop(1_000);
   lastMade = undefined;

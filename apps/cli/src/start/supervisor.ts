@@ -24,8 +24,6 @@ interface SupervisorHooks {
 
 export type Launch = () => Promise<ChildProcess>;
 
-export type Supervisor = ReturnType<typeof createSupervisor>;
-
 const TIMES = {
   backoffFirstMs: 250,
   backoffMaxMs: 10_000,
