@@ -119,14 +119,14 @@ function standardAlgorithm(keys: readonly KeyEncoding[]): SignatureAlgorithm {
   };
 }
 
-const text = keysIn("utf8");
+const utf8 = keysIn("utf8");
 
 /** The secret itself, or its base64. Hashes are compared: they are as long, whatever was sent. */
 function tokenAlgorithm(encoding: ParsedSignature["encoding"]): SignatureAlgorithm {
   return {
-    secretForm: text.form,
+    secretForm: utf8.form,
     prepare(secret) {
-      if (text.read(secret).length === 0) return undefined;
+      if (utf8.read(secret).length === 0) return undefined;
       const token = encoding ? Buffer.from(secret).toString(encoding) : textToHeader(secret);
       const digest = sha256(token);
       return {
@@ -150,7 +150,7 @@ function sha256(value: string): Buffer {
 
 const RSA_BITS_MIN = 2_048;
 const SPKI = {
-  hash: "sha256",
+  digest: "sha256",
   encoding: "base64",
   form: "the verification key as it is shown: base64, or PEM with its header lines",
 } as const;
@@ -158,7 +158,7 @@ const SPKI = {
 const KINDS = {
   /** RFC 8032: the key is 32 bytes in hexadecimal or base64. */
   ed25519: {
-    hash: null,
+    digest: null,
     curve: "ed25519",
     encoding: "hex",
     signatureBytesMax: 64,
@@ -193,7 +193,7 @@ export function publicKeyAlgorithm(
   name: PublicKeyName,
   encoding: SignatureEncoding = KINDS[name].encoding,
 ): SignatureAlgorithm {
-  const { hash, signatureBytesMax, form } = KINDS[name];
+  const { digest, signatureBytesMax, form } = KINDS[name];
   return {
     secretForm: `${form}, or your own private key: PKCS #8 in base64`,
     prepare(secret) {
@@ -203,11 +203,11 @@ export function publicKeyAlgorithm(
       return {
         accepts: (message, signatures) => {
           const bytes = joined(message);
-          return signatures.some((signature) => verify(hash, bytes, publicKey, signature));
+          return signatures.some((signature) => verify(digest, bytes, publicKey, signature));
         },
         sign: (message) => {
           if (privateKey === undefined) throw cannotSign();
-          return sign(hash, joined(message), privateKey).toString(encoding);
+          return sign(digest, joined(message), privateKey).toString(encoding);
         },
       };
     },
