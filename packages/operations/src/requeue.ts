@@ -37,8 +37,8 @@ export async function enqueuePending(
 export const requeueJobs: EnqueueJobs = (queues, events) => requeueBy(requeueOnce, queues, events);
 
 /**
- * For a person's retry: a job gets the time to arrive in `failed`, and a delayed one, given up while
- * its queue was away, is added anew.
+ * For a person's retry: a job gets the time to arrive in `failed`, and a delayed one, given up
+ * while its queue was away, is added anew.
  */
 export const requeueJobsAtOnce: EnqueueJobs = (queues, events) =>
   requeueBy(requeueAtOnce, queues, events);
