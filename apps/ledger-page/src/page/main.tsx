@@ -1,7 +1,6 @@
 // oxlint-disable-next-line import/no-unassigned-import -- a stylesheet
 import "@fontsource-variable/inter/wght.css";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { BrowserRouter } from "react-router";
 import { sessionQuery } from "./api/queries.ts";
@@ -25,11 +24,9 @@ const root = document.querySelector("#root");
 if (root === null) throw new Error("Cannot show the page: it has no #root");
 
 createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={client}>
-      <BrowserRouter>
-        <App />
-      </BrowserRouter>
-    </QueryClientProvider>
-  </StrictMode>,
+  <QueryClientProvider client={client}>
+    <BrowserRouter>
+      <App />
+    </BrowserRouter>
+  </QueryClientProvider>,
 );

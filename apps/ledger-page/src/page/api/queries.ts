@@ -104,9 +104,7 @@ export function eventQuery(source: string, eventId: string, generation: string |
 /** Bytes. The rest of a larger body is downloaded. */
 const BODY_PART = 256 * 1024;
 
-type BodyKey = Pick<EventDetail, "source" | "event_id" | "generation">;
-
-export function bodyQuery({ source, event_id, generation }: BodyKey) {
+export function bodyQuery({ source, event_id, generation }: EventDetail) {
   return queryOptions({
     queryKey: ["body", source, event_id, generation],
     queryFn: ({ signal }) =>

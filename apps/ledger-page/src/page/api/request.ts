@@ -97,11 +97,14 @@ function urlOf(name: string, { params, query }: Pick<Sent, "params" | "query">):
   return `/api${path}${search.size === 0 ? "" : `?${search}`}`;
 }
 
-export const bodyHref = (
-  { source, event_id }: Pick<EventDetail, "source" | "event_id">,
-  query: QueryText<"get /events/:source/:eventId/body">,
-): string =>
-  urlOf("get /events/:source/:eventId/body", { params: { source, eventId: event_id }, query });
+const BODY = "get /events/:source/:eventId/body";
+
+export function bodyHref(
+  { source, event_id: eventId }: EventDetail,
+  query: QueryText<typeof BODY>,
+): string {
+  return urlOf(BODY, { params: { source, eventId }, query });
+}
 
 const readJson = (response: Response): Promise<unknown> => response.json().catch(() => undefined);
 

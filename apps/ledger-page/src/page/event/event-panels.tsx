@@ -8,7 +8,7 @@ import { StatusBadge } from "../parts/badge.tsx";
 import { countOf, personName } from "../parts/format.ts";
 import { eventLink } from "../parts/list-filter.ts";
 import { CopyButton, ErrorNote } from "../parts/notice.tsx";
-import { Panel } from "../parts/panel.tsx";
+import { Fact, Panel } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
 import { useMayWrite } from "../session/session.ts";
 import { RunAgainDialog } from "./run-again.tsx";
@@ -95,10 +95,9 @@ export function Headers({ event: { headers } }: { event: EventDetail }) {
       ) : (
         <dl className="headers">
           {given.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
+            <Fact key={name} name={name}>
+              {value}
+            </Fact>
           ))}
         </dl>
       )}

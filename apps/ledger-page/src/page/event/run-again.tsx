@@ -11,15 +11,11 @@ import { useMayWrite } from "../session/session.ts";
 export function RunAgain({ event }: { event: EventDetail }) {
   const [verb, setVerb] = useState<Verb>();
   const mayWrite = useMayWrite();
-  const jobFailed = event.stage === "queued" && event.job_state === "failed";
   const latest = Math.max(event.generation, ...event.generations.map((run) => run.generation));
   const isLatest = event.generation === latest;
-  const isFailed = event.status === "failed" || jobFailed;
-  useShortcuts({
-    r: () => {
-      if (mayWrite && isFailed) setVerb("retry");
-    },
-  });
+  const isFailed =
+    event.status === "failed" || (event.stage === "queued" && event.job_state === "failed");
+  useShortcuts(mayWrite && isFailed ? { r: () => setVerb("retry") } : {});
   if (!mayWrite) return <p className="quiet">Viewers cannot retry, replay, or give up.</p>;
   const isSettled = event.status === "failed" || event.status === "completed";
   return (
@@ -43,13 +39,11 @@ export function RunAgain({ event }: { event: EventDetail }) {
 
 type Verb = keyof typeof WORDS;
 
+export const RETRY_MEANING =
+  "The handlers run again with the full number of attempts. The failed attempts left no writes behind.";
+
 const WORDS = {
-  retry: {
-    title: "Retry this event",
-    label: "Retry",
-    meaning:
-      "The handlers run again with the full number of attempts. The failed attempts left no writes behind.",
-  },
+  retry: { title: "Retry this event", label: "Retry", meaning: RETRY_MEANING },
   replay: {
     title: "Replay this event",
     label: "Replay",

@@ -8,6 +8,7 @@ import { apiFilter, isFiltered, writeFilter, type ListFilter } from "../parts/li
 import { CopyButton, notify, ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { PageHead } from "../parts/panel.tsx";
 import { useMayWrite } from "../session/session.ts";
+import { RETRY_MEANING } from "../event/run-again.tsx";
 import { EventTable, QueuedEvents } from "./event-table.tsx";
 import { FilterBar, ListTools, useList } from "./list-tools.tsx";
 import { useHold, useRetryKeys, useSelection, useSteadyRows, type Selection } from "./use-rows.ts";
@@ -185,17 +186,14 @@ function RetryDialog({ rows, onClose, onRetried }: Props) {
         // A call that names its events starts no run.
         const retried = "retried" in answer ? answer.retried : 0;
         const left = failed.length - retried;
-        const rest =
-          left === 0 ? "" : ` ${countOf(left, "event")} could not be retried: see each one.`;
-        notify(`Retried ${countOf(retried, "event")}.${rest}`);
+        const done = `Retried ${countOf(retried, "event")}.`;
+        const rest = `${countOf(left, "event")} could not be retried: see each one.`;
+        notify(left === 0 ? done : `${done} ${rest}`);
         onRetried();
       }}
       onClose={onClose}
     >
-      <p>
-        The handlers run again with the full number of attempts. The failed attempts left no writes
-        behind.
-      </p>
+      <p>{RETRY_MEANING}</p>
       {others > 0 && (
         <p className="quiet">
           {countOf(others, "selected event")} {others === 1 ? "has" : "have"} not failed, and{" "}

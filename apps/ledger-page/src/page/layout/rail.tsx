@@ -23,6 +23,7 @@ import icon from "../icon.svg";
 import { personName } from "../parts/format.ts";
 import { Modal } from "../parts/dialog.tsx";
 import { notify, ErrorNote } from "../parts/notice.tsx";
+import { Fact } from "../parts/panel.tsx";
 import { useShortcuts, useShortcutsOn } from "../parts/shortcuts.ts";
 import { useSession } from "../session/session.ts";
 
@@ -146,12 +147,9 @@ function ShortcutHelp() {
         <Modal title="Keyboard shortcuts" onClose={() => setShown(false)}>
           <dl className="keys">
             {KEYS.map(([key, meaning]) => (
-              <div key={key}>
-                <dt>
-                  <kbd>{key}</kbd>
-                </dt>
-                <dd>{meaning}</dd>
-              </div>
+              <Fact key={key} name={<kbd>{key}</kbd>}>
+                {meaning}
+              </Fact>
             ))}
           </dl>
           <label className="check">

@@ -1,3 +1,5 @@
+import type { EventRow } from "@millrace/api-contract";
+
 const KEYS = [
   "source",
   "status",
@@ -56,11 +58,7 @@ export function apiFilter({ last, ...filter }: ListFilter, nowMs: number) {
   return { ...filter, since: new Date(nowMs - span.ms).toISOString() };
 }
 
-interface LinkedEvent {
-  readonly source: string;
-  readonly event_id: string;
-  readonly generation?: number | null;
-}
+type LinkedEvent = Pick<EventRow, "source" | "event_id"> & { readonly generation?: number | null };
 
 /** Without a generation the page shows the latest. */
 export function eventLink({ source, event_id: id, generation }: LinkedEvent): string {

@@ -21,7 +21,7 @@ export function Panel({ title, tools, children }: Props) {
 }
 
 /** An entry of a list of facts. */
-export function Fact({ name, children }: { name: string; children: ReactNode }) {
+export function Fact({ name, children }: { name: ReactNode; children: ReactNode }) {
   return (
     <div>
       <dt>{name}</dt>

@@ -5,13 +5,8 @@ const NOBODY: Principal = { user: null, role: "viewer", via: "session" };
 
 export const SessionContext = createContext<Principal>(NOBODY);
 
-export function useSession(): Principal {
-  return use(SessionContext);
-}
-
-export function useMayWrite(): boolean {
-  return useSession().role === "operator";
-}
+export const useSession = (): Principal => use(SessionContext);
+export const useMayWrite = (): boolean => useSession().role === "operator";
 
 /** Refuses `//evil.example` and `/\evil.example`, which name another host to a browser. */
 export function nextPath(next: string | null, origin: string): string {
