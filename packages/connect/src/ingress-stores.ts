@@ -200,7 +200,9 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
     opened,
     close: async (): Promise<void> => {
       const counters = [deliveries, refusals];
-      const closed = [...eventStores, ...counters].map((each) => each?.close(CLOSE_TIMEOUT_MS));
+      const closed = [...eventStores, ...counters].map(
+        async (each) => await each?.close(CLOSE_TIMEOUT_MS),
+      );
       await Promise.all(closed);
       closing.abort();
       await Promise.allSettled([opened]);
