@@ -9,7 +9,7 @@ import { API, SignatureKind } from "typescript/unstable/sync";
 
 /** Methods that are called where the types do not show it, and where that is. */
 const CALLED_ELSEWHERE = {
-  "EmbeddedPostgres.kill": "tests of a crash",
+  "startLocked().kill": "tests of a crash",
   "RetryLater.fromResponse": "handlers of users",
   "WebhookEvent.text": "handlers of users",
 };
