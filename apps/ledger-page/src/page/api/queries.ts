@@ -169,7 +169,7 @@ export function runQuery(id: string) {
   });
 }
 
-async function timed<Answer>(ask: () => Promise<Answer>): Promise<Answer & { tookMs: number }> {
+async function timed<Answer>(call: () => Promise<Answer>): Promise<Answer & { tookMs: number }> {
   const began = performance.now();
-  return { ...(await ask()), tookMs: performance.now() - began };
+  return { ...(await call()), tookMs: performance.now() - began };
 }
