@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { CliContext } from "./context.ts";
 
 /** One press of Ctrl-C reaches us twice under npm: from the terminal, and passed on by npm. */
@@ -11,7 +10,9 @@ export function onStopRequest(
 ): { signal: AbortSignal; requested: Promise<void>; dispose(): void } {
   const stop = new AbortController();
   let firstAt = 0;
-  const requested = once(stop.signal, "abort").then(() => {});
+  const requested = new Promise<void>((resolve) => {
+    stop.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
   const dispose = context.onStopSignal(() => {
     if (!stop.signal.aborted) {
       firstAt = performance.now();

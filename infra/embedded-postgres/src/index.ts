@@ -1,4 +1,8 @@
 export { BINARIES_PACKAGE } from "./find-binaries.ts";
 export { lockFolder } from "./lock-folder.ts";
 export { answersSignal, hasErrno } from "./process-identity.ts";
-export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from "./start-embedded-postgres.ts";
+export {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+} from "./start-embedded-postgres.ts";

@@ -48,6 +48,8 @@ export interface EmbeddedPostgresOptions {
   readonly log?: (line: string) => void;
 }
 
+export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+
 /**
  * Starts the Postgres that npm installed, on the data in `dataDir`: initialises it the first time,
  * adopts one that still runs, recovers one that crashed. It outlives this process unless stopped.

@@ -103,9 +103,9 @@ test("a hostile text costs no more than a moment, and its title is short", () =>
   parts.push("a_", "a_1", "a_1 ", "evt_w2 ");
   for (const part of parts) {
     for (const text of [part.repeat(4_000), `${"x".repeat(50)}${part}`.repeat(400)]) {
-      const startedMs = performance.now();
+      const started = process.cpuUsage();
       expect(identify(text).title.length).toBeLessThanOrEqual(300);
-      expect(performance.now() - startedMs, part).toBeLessThan(250);
+      expect(process.cpuUsage(started).user, part).toBeLessThan(250_000);
     }
   }
 });

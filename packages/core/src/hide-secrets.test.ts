@@ -58,9 +58,9 @@ test("takes a hostile text in the time of its length", () => {
     "Token a",
     "a://b@",
   ]) {
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     hideSecrets(part.repeat(Math.ceil(8_192 / part.length)));
-    expect(performance.now() - startedMs).toBeLessThan(500);
+    expect(process.cpuUsage(started).user).toBeLessThan(500_000);
   }
 });
 

@@ -7,11 +7,3 @@ export const SessionContext = createContext<Principal>(NOBODY);
 
 export const useSession = (): Principal => use(SessionContext);
 export const useMayWrite = (): boolean => useSession().role === "operator";
-
-/** Refuses `//evil.example` and `/\evil.example`, which name another host to a browser. */
-export function nextPath(next: string | null, origin: string): string {
-  if (next === null || !next.startsWith("/")) return "/";
-  const url = URL.canParse(next, origin) ? new URL(next, origin) : undefined;
-  if (url === undefined || url.origin !== origin) return "/";
-  return `${url.pathname}${url.search}${url.hash}`;
-}

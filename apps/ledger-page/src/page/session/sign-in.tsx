@@ -7,7 +7,7 @@ import { request } from "../api/request.ts";
 import icon from "../icon.svg";
 import { ErrorNote } from "../parts/notice.tsx";
 import { useTitle } from "../parts/panel.tsx";
-import { nextPath } from "./session.ts";
+import { nextPath } from "./next-path.ts";
 
 export function SignIn() {
   useTitle("Sign in");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextPath } from "./session.ts";
+import { nextPath } from "./next-path.ts";
 
 const ORIGIN = "https://dash.example.com";
 
