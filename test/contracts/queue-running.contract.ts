@@ -147,7 +147,8 @@ export function queueRunning(fixture: QueueFixture): void {
     await fixture.queues.enqueue(ids.flatMap((id) => [event(id), event(id, { source: "other" })]));
     const ran: string[] = [];
     const options: WorkOptions = {
-      worker: quickWorker(),
+      // A job whose lock is lost runs once more, which the rate allows an hour later.
+      worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
       onAbandoned: () => Promise.resolve(),
       rate,
       concurrency: () => 1,
