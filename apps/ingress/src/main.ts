@@ -11,6 +11,7 @@ import {
   refuseExampleSecrets,
   resolveSecrets,
   notifyParent,
+  openTracing,
 } from "@millrace/service";
 import { createIngress, type Ingress } from "./create-ingress.ts";
 import { shareMetrics } from "./shared-metrics.ts";
@@ -50,6 +51,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
       registry,
       ...(worker && { shared: shareMetrics(registry) }),
       stores: stores.eventStores,
+      tracing: await openTracing((message) => logger.warn(message)),
       redelivery: stores.redelivery,
       refusals: stores.refusals,
       pressure: () => stores.pressure(),

@@ -7,6 +7,7 @@ import {
   onTermination,
   logUnhandledRejections,
   notifyParent,
+  openTracing,
   projectDirOf,
   refuseExampleSecrets,
   secretsToHide,
@@ -38,6 +39,7 @@ export async function main(env: Readonly<Record<string, string | undefined>>): P
     projectDir: projectDirOf(loaded),
     secrets: secretsToHide(config, env),
     groups: environment.MILLRACE_GROUPS === "on",
+    tracing: await openTracing((message) => logger.warn(message)),
     onLost: () => process.exit(1),
     openStores: (watch) => openWorker(environment, config, watch),
   });

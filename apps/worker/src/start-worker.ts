@@ -6,6 +6,7 @@ import {
   type Handler,
   createEnqueueLater,
   type OnEmitted,
+  type Tracing,
 } from "@millrace/core";
 import { createLeader } from "@millrace/ledger";
 import {
@@ -31,6 +32,7 @@ export interface WorkerParts {
   readonly dashboardUrl?: string | undefined;
   readonly projectDir?: string;
   readonly secrets?: readonly string[];
+  readonly tracing?: Tracing | undefined;
   /** The end of every wait for Postgres, and a call for each failed try. */
   readonly waiting: { readonly signal: AbortSignal; readonly onAway: (error: unknown) => void };
 }
@@ -49,6 +51,7 @@ export async function startWorker(parts: WorkerParts) {
       handlers,
       projectDir: parts.projectDir,
       secrets: parts.secrets,
+      tracing: parts.tracing,
       notify: observers.processor,
       openLog: (fields) => logger.child(fields),
       onHookError: (error) => logError("onFailed", error),

@@ -168,6 +168,19 @@ function fromParsed(envelope: Envelope): EnvelopedEvent {
   };
 }
 
+/** The spans of one run of a job. */
+export interface JobTrace {
+  claimed(attempt: number): void;
+  /** @param headers - of the event as the ledger has it, where the job has none. */
+  part<Value>(
+    name: "write" | "call" | "step",
+    run: () => Promise<Value>,
+    of?: { readonly step?: string; readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<Value>;
+  /** The `traceparent` for an event that is emitted. */
+  emit(source: string, type: string): string | undefined;
+}
+
 export interface EventJob {
   readonly event: EnvelopedEvent;
   readonly mac?: MacProblem | undefined;
@@ -181,6 +194,8 @@ export interface EventJob {
   readonly enqueuedAtMs: number;
   /** Aborts when the queue's lock on the job is lost, or the worker's time to stop is up. */
   readonly signal: StopSignal;
+  /** Undefined without an SDK of OpenTelemetry. */
+  readonly trace?: JobTrace | undefined;
 }
 
 export type JobResult =

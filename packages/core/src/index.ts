@@ -38,4 +38,5 @@ export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
 export * from "./payload.ts";
 export * from "./find-values.ts";
+export type * from "./tracing.ts";
 export { wordsOf } from "./words-of.ts";

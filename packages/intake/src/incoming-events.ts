@@ -14,13 +14,20 @@ import {
 import { rejection, type Received } from "./received.ts";
 import type { ReadySource } from "./sources.ts";
 
+interface Origin {
+  readonly delivery: Delivery;
+  readonly signed: SignedMessage | undefined;
+  /** Of the span that receives the delivery. */
+  readonly traceparent: string | undefined;
+}
+
 export function toIncomingEvents(
   source: ReadySource,
-  delivery: Delivery,
+  { delivery, signed, traceparent }: Origin,
   identified: readonly IdentifiedEvent[],
-  signed: SignedMessage | undefined,
 ): readonly IncomingEvent[] {
   const headers = keptHeaders(delivery.headers, source.provider.keptHeaders);
+  if (traceparent !== undefined) headers["traceparent"] = traceparent;
   const digests = source.provider.idIsSigned ? NO_DIGESTS : digestsOf(signed, delivery, identified);
   return identified.map((event, place) => {
     const body = event.body ?? delivery.body;
@@ -56,7 +63,7 @@ function digestsOf(
 function keptHeaders(
   headers: Readonly<Record<string, string | undefined>>,
   names: readonly string[],
-): Readonly<Record<string, string>> {
+): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of names) {
     const value = Object.hasOwn(headers, name) ? headers[name] : undefined;

@@ -12,6 +12,7 @@ import {
   type IncomingEvent,
   type IngressConfig,
   type Refusal,
+  type Tracing,
   type Verification,
 } from "@millrace/core";
 import { ByteBudget } from "./byte-budget.ts";
@@ -48,6 +49,7 @@ export interface ReceiverDeps {
   readonly notify?: Notify;
   /** The clock that signed timestamps are compared with, milliseconds since the epoch. */
   readonly nowMs?: () => number;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Readiness {
@@ -68,6 +70,7 @@ export class Receiver {
   readonly #unknown: (path: string) => SourceLimits;
   readonly #stores: EventStores;
   readonly #nowMs: () => number;
+  readonly #tracing: Tracing | undefined;
   readonly #inFlight = new InFlight();
   #closing = false;
 
@@ -86,6 +89,7 @@ export class Receiver {
     const storing = { ...deps, config: { ...deps.config, ...config }, notify: this.notify };
     this.#stores = new EventStores(storing);
     this.#nowMs = deps.nowMs ?? Date.now;
+    this.#tracing = deps.tracing;
     this.headChecks = createHeadChecks(this.limits, { notify: this.notify, nowMs: this.#nowMs });
     this.checks = this.#stores.checks;
   }
@@ -95,9 +99,16 @@ export class Receiver {
   }
 
   /** Answers one delivery within `ingress.answerTimeoutMs`. Never rejects. */
-  async receive(request: ReceiveRequest): Promise<Received> {
+  receive(request: ReceiveRequest): Promise<Received> {
+    const found = this.#find(request.source);
+    if (this.#tracing === undefined) return this.#answer(request, found);
+    const { traceparent } = request.headers;
+    const delivery = { source: found.source?.name, traceparent };
+    return this.#tracing.receive(delivery, () => this.#answer(request, found));
+  }
+
+  async #answer(request: ReceiveRequest, { source, tenant }: FoundSource): Promise<Received> {
     const startedMs = performance.now();
-    const { source, tenant } = this.#find(request.source);
     const { methods, asked }: SourceLimits = source ?? this.#unknown(request.source);
     this.#inFlight.begin();
     let received: Received;
@@ -137,7 +148,7 @@ export class Receiver {
   }
 
   /** The source that a path below `/webhooks/` names, with its tenant. Nothing is decoded. */
-  #find(path: string): { source?: ReadySource | undefined; tenant?: string | undefined } {
+  #find(path: string): FoundSource {
     const slash = path.indexOf("/");
     const source = this.#sources.get(slash === -1 ? path : path.slice(0, slash));
     const tenant = slash === -1 ? undefined : path.slice(slash + 1);
@@ -229,7 +240,10 @@ export class Receiver {
       const refusal = refuseIdentity(event, delivery);
       if (refusal !== undefined) return refusal;
     }
-    const events = toIncomingEvents(source, delivery, identified.events, verification.signed);
+    const { signed } = verification;
+    const traceparent = this.#tracing?.traceparent();
+    const origin = { delivery, signed, traceparent };
+    const events = toIncomingEvents(source, origin, identified.events);
     return { source, events, answer: identified.answer };
   }
 
@@ -250,6 +264,11 @@ export class Receiver {
     const id = { "millrace-event-id": encodeURIComponent(only.eventId) };
     return { ...received, headers: { ...received.headers, ...id } };
   }
+}
+
+interface FoundSource {
+  readonly source?: ReadySource | undefined;
+  readonly tenant?: string | undefined;
 }
 
 interface Admitted {

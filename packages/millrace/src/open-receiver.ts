@@ -12,7 +12,7 @@ import {
   type Received,
   type ReceiveRequest,
 } from "@millrace/intake";
-import { refuseExampleSecrets, resolveSecrets } from "@millrace/service";
+import { openTracing, refuseExampleSecrets, resolveSecrets } from "@millrace/service";
 
 export interface OpenReceiverOptions {
   /** Gets every notice of a delivery, for logs and metrics. Its errors are dropped. */
@@ -81,6 +81,7 @@ export async function openReceiver(
       redelivery: stores.redelivery,
       refusals: stores.refusals,
       secrets,
+      tracing: await openTracing((message) => onError("tracing", new Error(message))),
       ...(options.notify && { notify: options.notify }),
     });
     await stores.tried;

@@ -9,6 +9,7 @@ import {
   type JobResult,
   type OnEmitted,
   type OnFailed,
+  type Tracing,
 } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { abandonJob, createFailureHook, reportAbandoned } from "./job/abandon-job.ts";
@@ -34,6 +35,7 @@ export interface ProcessorDeps {
   readonly notify?: (notice: Notice) => void;
   readonly openLog?: OpenLog | undefined;
   readonly random?: () => number;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface ProcessorOptions {
@@ -61,7 +63,7 @@ const GROUP_SIZE_MAX = 50;
 const UNDO_MS = 3_000;
 
 export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) {
-  const { ledger, onFailed, onHookError = () => {}, random = Math.random } = deps;
+  const { ledger, onFailed, onHookError = () => {}, random = Math.random, tracing } = deps;
   const slots = createSlots(options.concurrency);
   const callSlots = createSlots(options.callsMax ?? 200);
   const hook = onFailed && createFailureHook(onFailed, onHookError);
@@ -101,11 +103,12 @@ export function createProcessor(deps: ProcessorDeps, options: ProcessorOptions) 
     });
   const context: ProcessContext = { ...parts, firstAttempts };
   const inProgress = new Set<Promise<JobResult>>();
+  const run = (job: EventJob) => new EventRun(job, context).process();
 
   return {
     /** Claims, handles and settles the event of a job. Never rejects. */
     process(job: EventJob): Promise<JobResult> {
-      const result = new EventRun(job, context).process();
+      const result = tracing === undefined ? run(job) : tracing.process(job, run);
       inProgress.add(result);
       void result.finally(() => inProgress.delete(result));
       return result;

@@ -3,7 +3,8 @@
  * A role's `main.ts` goes through it in this order: load the config and its handlers, resolve the
  * secrets, create the logger, wait for servers (`retryUntilAvailable`), listen, and shut down on a
  * signal (`onTermination`). While it runs, `createStatusApp` serves health, readiness, and metrics.
- * It owns the retry of the startup. State: the buffer of the logger, and the error log's counters.
+ * It owns the retry of the startup, and makes spans where the process has an SDK of OpenTelemetry
+ * (`openTracing`). State: the buffer of the logger, and the error log's counters.
  */
 export { createErrorLog, logUnhandledRejections, reasonOf, type ErrorLog } from "./error-log.ts";
 export { closeServer, listen } from "./http-server.ts";
@@ -16,3 +17,4 @@ export { refuseExampleSecrets } from "./refuse-example-secrets.ts";
 export { resolveSecrets, secretsToHide } from "./resolve-secrets.ts";
 export { retryUntilAvailable } from "./retry-until-available.ts";
 export * from "./status-app.ts";
+export { openTracing } from "./tracing.ts";

@@ -52,14 +52,16 @@ export class HandlerUnit implements GroupUnit {
 
   readonly run: GroupUnit["run"] = (tx, events, target) => {
     const { handlers, openLog, internalSources: sources } = this.#deps;
-    const { setHandler, plan } = this.waiting[0] ?? {};
-    const parent = setHandler === undefined ? events[0] : undefined;
+    const { setHandler, plan, job } = this.waiting[0] ?? {};
+    const trace = job?.trace;
+    const [first] = setHandler === undefined ? events : [];
+    const parent = trace && first ? { ...first, trace } : first;
     const log = new AttemptLog(openLog, events, 1);
     const context = createHandlerContext(tx, this.#signal, { parent, target, sources, log });
     const watch = new HandlerWatch(this.#signal);
     this.startedMs = Math.min(this.startedMs, performance.now());
     this.#runs.push({ watch, log });
-    return watch.run(async () => {
+    const handle = async () => {
       try {
         if (setHandler !== undefined) return await handlers.runSet(setHandler, events, context);
         const [event] = events;
@@ -68,7 +70,8 @@ export class HandlerUnit implements GroupUnit {
       } finally {
         log.end();
       }
-    });
+    };
+    return watch.run(trace ? () => trace.part("write", handle) : handle);
   };
 
   abort(reason: unknown): void {

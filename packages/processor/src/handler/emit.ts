@@ -11,6 +11,7 @@ import {
   type Emit,
   type EmitOptions,
   type EventKey,
+  type JobTrace,
   type JsonPayload,
   type Source,
 } from "@millrace/core";
@@ -35,6 +36,7 @@ export function internalSources(sources: Readonly<Record<string, EmitSource>>): 
 
 export interface EmitParent extends EventKey {
   readonly headers: Readonly<Record<string, string>>;
+  readonly trace?: JobTrace | undefined;
 }
 
 /** The limits of an attempt: its emitted events are all in memory until it is settled. */
@@ -67,6 +69,7 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
     if (emitted.count >= EVENTS_MAX || emitted.bytes + body.byteLength > BYTES_MAX) {
       refuse(`an attempt emits ${EVENTS_MAX} events and ${BYTES_MAX} bytes at most`, source);
     }
+    const traceparent = parent.trace?.emit(source, type);
     return target.emit({
       source,
       eventId,
@@ -79,6 +82,7 @@ export function createEmit(parent: EmitParent, target: EmitTarget, sources: Inte
         "millrace-parent-id": parent.eventId,
         "millrace-parent-generation": String(parent.generation),
         [DEPTH_HEADER]: String(depth),
+        ...(traceparent === undefined ? {} : { traceparent }),
       },
       unsigned: false,
       body,

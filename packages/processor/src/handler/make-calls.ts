@@ -141,6 +141,7 @@ async function callAll(
     idempotencyKey,
     record: (step) => database.retry(() => ledger.recordStep(keyOf(event), attempt, step), stop),
     isStopped: () => job.signal.aborted,
+    trace: job.trace,
   });
   const results = new Map<Handler, unknown>();
   for (const { handler, payload } of plan) {
@@ -151,15 +152,20 @@ async function callAll(
     if (job.signal.aborted) return { kind: "busy", ranMs };
     const end = await inTime(timeoutMs, async (signal) => {
       const { once, close, end: endSteps } = steps.ofCall(signal);
-      let result: unknown;
-      try {
-        result = await call(webhookEvent, callContext(once, signal, log));
-      } finally {
-        close();
-      }
-      await endSteps();
-      refuseReturned(result);
-      return result;
+      const make = async () => {
+        let result: unknown;
+        try {
+          result = await call(webhookEvent, callContext(once, signal, log));
+        } finally {
+          close();
+        }
+        await endSteps();
+        refuseReturned(result);
+        return result;
+      };
+      const { trace } = job;
+      const { headers } = content;
+      return await (trace ? trace.part("call", make, { headers }) : make());
     });
     // A later attempt has the event, even if the call caught the error.
     if (steps.isLost) return { kind: "busy", ranMs };

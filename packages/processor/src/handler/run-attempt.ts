@@ -119,10 +119,13 @@ async function runAttempt(
   const log = called?.log ?? new AttemptLog(deps.openLog, [job.event], attempt);
   const end = await runInTime({ job, attempt, stop, timeoutMs }, deps, (watch, signal) => {
     const run: RunHandlers = async (tx, event, locked, target) => {
-      const parent = { ...keyOf(event), headers: locked.headers };
+      const { headers } = locked;
+      const { trace } = job;
+      const parent = { ...keyOf(event), headers, trace };
       const context = createHandlerContext(tx, signal, { parent, target, sources, log });
       const chosen = { plan: called?.plan ?? plan, called: called?.results };
-      return await watch.run(() => handlers.run(event, attempt, { locked, context, ...chosen }));
+      const handle = () => handlers.run(event, attempt, { locked, context, ...chosen });
+      return await watch.run(trace ? () => trace.part("write", handle, { headers }) : handle);
     };
     return transact(run, { statementTimeoutMs: timeoutMs, signal, onEmitted });
   });

@@ -3,6 +3,7 @@ import {
   failpoint,
   isStorableWithin,
   MillraceError,
+  type JobTrace,
   type JsonPayload,
   type Once,
   type StopSignal,
@@ -15,6 +16,7 @@ interface Deps {
   readonly idempotencyKey: string;
   /** Asked before a step runs: its job may be another worker's by now. */
   readonly isStopped: () => boolean;
+  readonly trace: JobTrace | undefined;
   readonly record: (step: {
     readonly name: string;
     readonly result: string | null;
@@ -58,10 +60,17 @@ export class Steps {
 
   readonly #run: Once = async (name, run) => {
     this.#begin(name);
-    const { recorded, idempotencyKey, record } = this.#deps;
+    const { recorded, idempotencyKey, trace } = this.#deps;
     const known = recorded.get(name);
     if (known !== undefined) return fromText(known);
-    const result = toText(name, await run(stepIdempotencyKey(idempotencyKey, name)));
+    const step = () =>
+      this.#runAndRecord(name, () => run(stepIdempotencyKey(idempotencyKey, name)));
+    return fromText(await (trace ? trace.part("step", step, { step: name }) : step()));
+  };
+
+  async #runAndRecord(name: string, run: () => unknown): Promise<string | null> {
+    const { record } = this.#deps;
+    const result = toText(name, await run());
     failpoint("worker.step_ran");
     if (this.isLost || (await record({ name, result })) === "lost") {
       this.isLost = true;
@@ -71,9 +80,9 @@ export class Steps {
       );
     }
     failpoint("worker.step_recorded");
-    // As a later attempt gets it: a Date is text from the first attempt on.
-    return fromText(result);
-  };
+    // The caller gets it as a later attempt does: a Date is text from the first attempt on.
+    return result;
+  }
 
   #begin(name: string): void {
     if (typeof name !== "string" || !isStorableWithin(name, NAME_BYTES_MAX)) {

@@ -187,6 +187,7 @@ export class EventRun {
   #notifyClaimed({ attempt, attemptSinceRetry }: ClaimedAttempt): void {
     const key = this.#key;
     const queueAgeMs = Date.now() - this.#job.enqueuedAtMs;
+    this.#job.trace?.claimed(attempt);
     this.#context.notify({ kind: "claimed", key, attempt, attemptSinceRetry, queueAgeMs });
   }
 
