@@ -57,6 +57,7 @@ const COMMANDS: readonly {
   { names: ["open"], load: () => import("./commands/open.ts") },
   { names: ["migrate"], load: () => import("./commands/migrate.ts") },
   { names: ["send"], load: () => import("./commands/send.ts") },
+  { names: ["forward"], load: () => import("./commands/forward.ts") },
   { names: ["verify"], load: () => import("./commands/verify.ts") },
   { names: ["events"], load: () => import("./commands/events.ts") },
   { names: ["errors"], load: () => import("./commands/errors.ts") },

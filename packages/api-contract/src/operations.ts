@@ -90,6 +90,13 @@ export const OPERATIONS = {
     download: true,
     errors: ["event_not_found", "body_missing"],
   },
+  "get /events/:source/:eventId/forward": {
+    summary: "The bytes of an event's body, for `millrace forward` where its source allows that.",
+    who: "viewer",
+    query: requests.generationQuery,
+    download: true,
+    errors: ["event_not_found", "body_missing", "forbidden"],
+  },
   "post /events/:source/:eventId/retry": {
     summary: "Runs a failed event again, with all its attempts.",
     who: "operator",

@@ -209,6 +209,11 @@ export interface SourceOptions<Of extends Sent = string> {
    * kept as long as it: `json:data.customer`, or `buyer=json:data.customer`. Default: none.
    */
   find?: readonly string[] | undefined;
+  /**
+   * True lets programs with a named token pull its events to a laptop (`millrace forward`), each
+   * body with an entry in the audit. Default: false.
+   */
+  forward?: boolean | undefined;
   /** When the source counts as failing. */
   health?:
     | {

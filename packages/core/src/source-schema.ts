@@ -52,6 +52,7 @@ export const sourceOptionsSchema = z.strictObject({
     )
     .readonly()
     .default([]),
+  forward: z.boolean().default(false),
   health: z.strictObject({ failedShareMax: z.number().min(0).max(1).optional() }).optional(),
 });
 

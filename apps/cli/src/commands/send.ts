@@ -133,7 +133,7 @@ async function tellEnds(
   return Math.max(0, ...(await Promise.all(codes)));
 }
 
-async function ingressUrl(
+export async function ingressUrl(
   path: string,
   asked: string | undefined,
   settings: Settings,

@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
-import { createDocument, type AnswerOf } from "@millrace/api-contract";
-import { MillraceError, type Config, type EventKey } from "@millrace/core";
+import { createDocument, type AnswerOf, type OperationName } from "@millrace/api-contract";
+import { MillraceError, type Config, type EventKey, type EventLookup } from "@millrace/core";
 import { BODY_BYTES_SHOWN, sqlStateOf, type EventSearch, type Ledger } from "@millrace/ledger";
 import {
   createOperator,
@@ -22,8 +22,11 @@ import { principalOf, unauthorized, type Authenticator } from "../security/authe
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
 import { createBodyReads } from "./body-reads.ts";
 import { eventJson, eventNotFound } from "./event-json.ts";
-import { refuseOtherMethods, serve } from "./serve.ts";
+import { refuseOtherMethods, serve, type Call } from "./serve.ts";
 import { refusal, retryNamed, runFiltered } from "./verbs.ts";
+
+type Exchange = Pick<Call<OperationName>, "request" | "response">;
+type BodyRange = Parameters<typeof openBody>[2];
 
 interface Deps {
   readonly ledger: Ledger;
@@ -83,13 +86,21 @@ function addReads(router: Router, deps: Deps): void {
     const error = await ledger.errors.get(params.fingerprint);
     return { ...error, hours: await ledger.errors.countHours(error.fingerprint) };
   });
-  serve(router, "get /events/:source/:eventId/body", async ({ params, query, ...call }) => {
-    const { generation, body_hash: bodyHash, ...range } = query;
-    const body = await openBody(deps, { ...params, generation }, { ...range, bodyHash });
-    if (body === undefined) throw eventNotFound(params.eventId);
-    const key = { ...params, generation: body.generation };
+  const download = async (call: Exchange, event: EventLookup, range: BodyRange) => {
+    const body = await openBody(deps, event, range);
+    if (body === undefined) throw eventNotFound(event.eventId);
+    const key = { ...event, generation: body.generation };
     await recordRead(principalOf(call.request), key);
     await sendBody(call, body, key);
+  };
+  serve(router, "get /events/:source/:eventId/body", async ({ params, query, ...call }) => {
+    const { generation, body_hash: bodyHash, ...range } = query;
+    await download(call, { ...params, generation }, { ...range, bodyHash });
+  });
+  serve(router, "get /events/:source/:eventId/forward", async ({ params, query, ...call }) => {
+    const isAllowed = sources[params.source]?.options.forward === true;
+    requireNamedToken(call.request, isAllowed, params.source);
+    await download(call, { ...params, generation: query.generation }, {});
   });
   serve(router, "get /health", () => overviews.health());
   serve(router, "get /stats", async () => {
@@ -156,6 +167,18 @@ function addWrites(router: Router, deps: Deps): void {
     await endSession({ ledger, actor: actorOf(call) }, id);
     return { id, ended: true as const };
   });
+}
+
+/** @throws `forbidden` */
+function requireNamedToken(request: Request, isAllowed: boolean, source: string): void {
+  const { via, user } = principalOf(request);
+  // A token without a name has the name of its variable.
+  const isNamed = via === "token" && !/^DASHBOARD_(VIEWER_)?TOKEN$/.test(user ?? "");
+  if (isAllowed && isNamed) return;
+  const why = isAllowed
+    ? "send a token that has a name (DASHBOARD_VIEWER_TOKENS)"
+    : `its config has no \`forward: true\``;
+  throw new MillraceError("forbidden", `Cannot forward events of "${source}": ${why}`);
 }
 
 interface Write {
@@ -239,7 +262,7 @@ export function createOpenRoutes(authenticator: Authenticator): Router {
 // Sends a file to save: no browser shows what a sender sent as a page. An error cuts the
 // connection, so that a part is not taken for the whole.
 async function sendBody(
-  { request, response }: { readonly request: Request; readonly response: Response },
+  { request, response }: Exchange,
   { length, parts }: OpenBody,
   key: EventKey,
 ): Promise<void> {
