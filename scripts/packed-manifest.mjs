@@ -20,7 +20,7 @@ export function packedManifest(root, workspaces) {
   // The API of OpenTelemetry: it is there where a project traces.
   const optional = [
     ...needs(workspaces, "optionalDependencies"),
-    ...needs(workspaces, "peerDependencies"),
+    ...needs(workspaces, "dependencies", (name) => name === OPTIONAL),
   ];
   const types = TYPES.map((name) => [name, `^${repository.devDependencies[name]}`]);
   const isPeer = (entry) => PEERS.has(entry[0]);
@@ -64,10 +64,10 @@ function addresses(root) {
  *
  * @returns {[string, string][]}
  */
-function needs(workspaces, kind) {
+function needs(workspaces, kind, isWanted = (name) => EXTERNAL.test(name) || TYPED.has(name)) {
   return [...workspaces.values()]
     .flatMap(({ manifest }) => Object.entries(manifest[kind] ?? {}))
-    .filter(([name]) => EXTERNAL.test(name) || TYPED.has(name) || name === OPTIONAL)
+    .filter(([name]) => isWanted(name))
     .map(([name, version]) => [name, PINNED.test(name) ? version : `^${version}`]);
 }
 

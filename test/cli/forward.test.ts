@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { Credentials } from "@millrace/dashboard";
 import { Webhook } from "standardwebhooks";
@@ -28,16 +29,16 @@ const credentials: Credentials = {
 /** An ingress on the laptop that verifies by the sender's own library. */
 async function startLaptop() {
   const received: { id: string; body: string }[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = await request.toArray();
-    const body = Buffer.concat(chunks).toString();
+  const receive = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request);
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
     );
     new Webhook(LOCAL_SECRET).verify(body, headers);
     received.push({ id: String(request.headers["webhook-id"]), body });
     response.writeHead(202).end("{}");
-  });
+  };
+  const server = createServer((request, response) => void receive(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

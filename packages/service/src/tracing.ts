@@ -1,8 +1,9 @@
 import type { EventJob, JobResult, JobTrace, TracedAnswer, Tracing } from "@millrace/core";
+import type * as OpenTelemetryApi from "@opentelemetry/api";
 import type { Context, Link, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import { reasonOf } from "./error-log.ts";
 
-type Api = typeof import("@opentelemetry/api");
+type Api = typeof OpenTelemetryApi;
 
 /** Where every copy of version 1 of the API finds what the SDK has registered. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
@@ -54,7 +55,7 @@ function createTracing(api: Api): Tracing {
     async process(job: EventJob, run: (job: EventJob) => Promise<JobResult>): Promise<JobResult> {
       const { event, mac, startedBefore } = job;
       const origin = mac === undefined ? parseTraceparent(event.headers["traceparent"]) : undefined;
-      // What runs again, perhaps days later, is a trace of its own.
+      // A retry can be days later, so it is a trace of its own.
       const isFirst = event.generation === 0 && startedBefore === false && origin !== undefined;
       const parent = isFirst ? trace.setSpanContext(ROOT_CONTEXT, origin) : ROOT_CONTEXT;
       const attributes = {

@@ -138,8 +138,8 @@ function readDeployment({ env, stderr }: CliContext, from: string, stopped: Abor
       const since = new Date(Math.max(0, sinceMs)).toISOString();
       let cursor: string | null = "";
       while (cursor !== null) {
-        const from = cursor === "" ? {} : { cursor };
-        const page = await list({ source, since, order: "asc", limit: "200", ...from });
+        const ofPage = cursor === "" ? {} : { cursor };
+        const page = await list({ source, since, order: "asc", limit: "200", ...ofPage });
         yield* page.events;
         cursor = page.next;
       }
@@ -171,7 +171,7 @@ async function createDelivery(context: CliContext, source: string, to: string | 
     receivers.set(tenant, receiver);
     return receiver;
   };
-  // What is missing here is found before anything is read there.
+  // A secret that is missing here is found before anything is read there.
   if (!isShared) await receiverOf(undefined);
   return async (event: EventRow, body: Uint8Array, stopped: AbortSignal): Promise<string> => {
     const { event_id: id, type } = event;

@@ -16,7 +16,7 @@ import {
   type OpenBody,
 } from "@millrace/operations";
 import type { Queues } from "@millrace/queue";
-import { Router, type Request, type Response } from "express";
+import { Router, type Request } from "express";
 import type { Overviews } from "../overviews.ts";
 import { principalOf, unauthorized, type Authenticator } from "../security/authenticator.ts";
 import { clearSessionCookie, setSessionCookie } from "../security/sessions.ts";
