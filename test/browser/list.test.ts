@@ -256,6 +256,34 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.waitForURL("/events?status=failed");
   });
 
+  test("⌘K goes to a page, a source, an error, and a search, from a field too", async () => {
+    await page.goto("/events");
+    await page.getByLabel("Search").focus();
+    await page.keyboard.press("ControlOrMeta+k");
+    const palette = page.getByRole("dialog", { name: "Go to" });
+    const options = palette.getByRole("option");
+    await palette.getByRole("option", { name: "Source hookmesh" }).waitFor();
+    await expectAccessible(page, "the palette");
+    await page.keyboard.type("carrier unknown");
+    await expect.poll(() => options.allTextContents()).toHaveLength(2);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: /Unknown carrier/ }).waitFor();
+    await page.keyboard.press("Meta+k");
+    await page.keyboard.type("hookmesh");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("/events?source=hookmesh");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("status:failed");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("/events?find=status%3Afailed");
+    await page.getByText(`${LOST} events on this page`).waitFor();
+    await page.keyboard.press("Control+k");
+    await palette.waitFor();
+    await page.keyboard.press("Escape");
+    await palette.waitFor({ state: "detached" });
+  });
+
   test("at 1,440 px no type is broken inside a word", async () => {
     await page.setViewportSize({ width: 1_440, height: 900 });
     await page.goto("/events");

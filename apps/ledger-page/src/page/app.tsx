@@ -6,6 +6,7 @@ import { ErrorPage } from "./errors/error-page.tsx";
 import { ErrorsPage } from "./errors/errors-page.tsx";
 import { EventPage } from "./event/event-page.tsx";
 import { EventsPage } from "./events/events-page.tsx";
+import { Palette } from "./layout/palette.tsx";
 import { Rail } from "./layout/rail.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { SourcesPage } from "./overview/sources-table.tsx";
@@ -28,6 +29,7 @@ export function App() {
         Skip to the content
       </a>
       <Rail />
+      <Palette />
       <main id="main" className="page" tabIndex={-1}>
         <PanelBoundary key={pathname}>
           <Routes>

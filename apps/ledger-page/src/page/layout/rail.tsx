@@ -64,7 +64,7 @@ export function Rail() {
   );
 }
 
-const PLACES = [
+export const PLACES = [
   { to: "/", text: "Overview", Icon: LayoutDashboard },
   { to: "/events", text: "Events", Icon: List },
   { to: "/errors", text: "Errors", Icon: CircleAlert },
@@ -126,6 +126,7 @@ function Who() {
 }
 
 const KEYS = [
+  ["⌘K", "Go to a page, a source, or an error, or search events (Ctrl-K)"],
   ["/", "Search"],
   ["j", "Next event of the list"],
   ["k", "Previous event of the list"],
