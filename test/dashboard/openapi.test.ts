@@ -1,5 +1,7 @@
 import { OPERATIONS } from "@millrace/api-contract";
+import { parseConfig } from "@millrace/core";
 import type { Credentials } from "@millrace/dashboard";
+import { standardWebhooks } from "@millrace/providers";
 import { beforeAll, expect, test } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { onOneBackend } from "../support/backends.ts";
@@ -18,6 +20,9 @@ const CREDENTIALS: Credentials = {
     { name: "prometheus", token: VIEWER, role: "viewer" },
   ],
 };
+const CONFIG = parseConfig({
+  sources: { acme: standardWebhooks({ forward: true }), patient: standardWebhooks() },
+});
 const JSON_TYPE = { "content-type": "application/json" };
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
@@ -40,7 +45,7 @@ const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
 
 onOneBackend("the API's document", (prepare, backend) => {
   const dashboard = openForAll(async () =>
-    startTestDashboard(await prepare(), { credentials: CREDENTIALS }),
+    startTestDashboard(await prepare(), { credentials: CREDENTIALS, config: CONFIG }),
   );
   let check: AnswerCheck;
 
@@ -80,7 +85,7 @@ onOneBackend("the API's document", (prepare, backend) => {
       ...["events/acme/evt_bad_1?generation=0", "events/acme/evt_bytes_1?generation=0"],
       ...["events/patient/evt_good_1?generation=0", "events/acme/evt_bad_1?body=false"],
       ...["events/acme/evt_bytes_1/body?offset=1", "activity?source=acme", "disagreements"],
-      "audit",
+      ...["events/acme/evt_bad_1/forward", "audit"],
     ]) {
       await ask(200, ["GET", `/api/${path}`]);
     }
@@ -143,6 +148,7 @@ onOneBackend("the API's document", (prepare, backend) => {
       ...["/api/activity?source=", "/api/audit?cursor=x", "/api/errors?state=lost"],
       ...["/api/events/acme/evt_bad_1/body?offset=-1", "/api/events?order=up"],
       ...["/api/event-count?source=", "/api/runs?limit=0"],
+      "/api/events/acme/evt_bad_1/forward?generation=x",
     ]) {
       await ask(400, ["GET", query]);
     }
@@ -160,8 +166,11 @@ onOneBackend("the API's document", (prepare, backend) => {
     for (const call of GUARDED.filter(([method]) => method === "POST")) {
       await ask(403, call, { headers: bearer(VIEWER) });
     }
+    await ask(403, ["GET", "/api/events/patient/evt_good_1/forward"]);
+    await ask(404, ["POST", "/api/give-up"], { body: { error: "none" } });
     for (const path of [
-      ...["events/acme/evt_none_1", "events/acme/evt_none_1/body", "events?error=none"],
+      ...["events/acme/evt_none_1/forward", "events/acme/evt_none_1", "events?error=none"],
+      "events/acme/evt_none_1/body",
       ...["event-count?error=none", "errors/none", "runs/none"],
     ]) {
       await ask(404, ["GET", `/api/${path}`]);
@@ -188,6 +197,7 @@ onOneBackend("the API's document", (prepare, backend) => {
     await dashboard.fail("evt_lost_1");
     await dashboard.pool.query("DELETE FROM millrace.bodies");
     await ask(410, ["GET", "/api/events/acme/evt_lost_1/body"]);
+    await ask(410, ["GET", "/api/events/acme/evt_lost_1/forward"]);
     for (const verb of ["retry", "replay"]) {
       await ask(410, ["POST", `/api/events/acme/evt_lost_1/${verb}`]);
     }
