@@ -161,7 +161,8 @@ BEGIN
 
   -- What people have decided of an error is the dashboard's to write; that it came back, the worker's.
   GRANT SELECT, INSERT, UPDATE (state, reopened_at) ON millrace.errors TO millrace_worker;
-  GRANT SELECT, UPDATE (state, note, state_by, state_at) ON millrace.errors TO millrace_dashboard;
+  GRANT SELECT, UPDATE (state, note, state_by, state_at, reopened_at, owner) ON millrace.errors
+    TO millrace_dashboard;
   GRANT SELECT, INSERT, UPDATE ON millrace.error_counts TO millrace_worker;
   GRANT SELECT ON millrace.error_counts TO millrace_dashboard;
   GRANT SELECT, DELETE ON millrace.errors, millrace.error_counts TO millrace_retention;

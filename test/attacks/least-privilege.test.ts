@@ -132,6 +132,17 @@ function story(onRedis: boolean): void {
     }
   });
 
+  test("somebody is on an error, and resolves it", async () => {
+    const { rows } = await pipeline.database.query("select fingerprint from millrace.errors");
+    const path = `/api/errors/${rows[0].fingerprint}`;
+    for (const change of [{ mine: true }, { state: "resolved", note: "fixed" }]) {
+      expect(await postTo(path, change)).toBe(200);
+    }
+    expect(await run("dashboard", "errors", rows[0].fingerprint, "--reopen")).toMatchObject({
+      code: 0,
+    });
+  });
+
   test("a settled event is replayed, one and many, and a body of another day is copied", async () => {
     await deliver(ingress, "fast", { id: "evt_replayed", type: TYPE });
     await untilRow("evt_replayed", { status: "completed" });
@@ -271,9 +282,10 @@ function story(onRedis: boolean): void {
     }
   }
 
-  function postTo(path: string): Promise<number> {
+  function postTo(path: string, content: object = {}): Promise<number> {
     const headers = { "content-type": "application/json" };
-    return statusOf(`${dashboard.url}${path}`, { method: "POST", headers, body: "{}" });
+    const body = JSON.stringify(content);
+    return statusOf(`${dashboard.url}${path}`, { method: "POST", headers, body });
   }
 }
 

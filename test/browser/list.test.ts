@@ -268,6 +268,10 @@ describeInBrowser("the list of the ledger's page", () => {
     await expect.poll(() => options.allTextContents()).toHaveLength(2);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /Unknown carrier/ }).waitFor();
+    await page.getByRole("button", { name: "I am on it" }).click();
+    await page.getByText("On it", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "I am not on it" }).click();
+    await page.getByText("On it", { exact: true }).waitFor({ state: "detached" });
     await page.keyboard.press("Meta+k");
     await page.keyboard.type("hookmesh");
     await page.keyboard.press("Enter");

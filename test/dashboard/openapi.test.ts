@@ -133,6 +133,8 @@ onOneBackend("the API's document", (prepare, backend) => {
     const errors = (await ask(200, ["GET", "/api/errors?state=open&source=acme"])).json;
     const { fingerprint } = errors.errors[0];
     await ask(200, ["GET", `/api/errors/${fingerprint}`]);
+    const own = await ask(200, ["POST", `/api/errors/${fingerprint}`], { body: { mine: true } });
+    expect(own.json.owner).toBe("deploy");
     const resolved = { state: "resolved", note: "fixed", reason: "why" };
     await ask(200, ["POST", `/api/errors/${fingerprint}`], { body: resolved });
     await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);

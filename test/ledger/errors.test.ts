@@ -89,6 +89,21 @@ test("A resolved error that comes back is open again and says so; an ignored one
   expect(await group()).toMatchObject({ state: "ignored", attempts: 3 });
 });
 
+test("An open error is somebody's, until it is resolved or another person is on it", async () => {
+  await fail();
+  const own = (owner: string | null) => it.ledger.errors.setOwner(fingerprint, owner);
+  await own("kim");
+  await set("open");
+  expect(await group()).toMatchObject({ owner: "kim", note: "fixed in 2.4" });
+  await own("ann");
+  expect(await group()).toMatchObject({ owner: "ann", note: "fixed in 2.4" });
+  await set("resolved");
+  await own("kim");
+  expect(await group()).toMatchObject({ state: "resolved", owner: null });
+  await fail();
+  expect(await group()).toMatchObject({ state: "open", owner: null });
+});
+
 test("An error that a person opens again has not come back by itself", async () => {
   await fail();
   await set("resolved");

@@ -14,6 +14,7 @@ export const errorGroup = z.strictObject({
   note: text("By the person who set the state.").nullable(),
   state_by: text().nullable(),
   state_at: instant().nullable(),
+  owner: text("Who is on it, until it is resolved or ignored.").nullable(),
   reopened_at: instant(
     "When it came back after it was resolved; null again after a person sets another state.",
   ).nullable(),

@@ -161,9 +161,9 @@ export const OPERATIONS = {
     errors: ["invalid_request", "error_not_found"],
   },
   "post /errors/:fingerprint": {
-    summary: "Resolves, ignores or reopens a group of equal errors.",
+    summary: "Resolves, ignores or reopens a group of equal errors, or says who is on it.",
     who: "operator",
-    body: requests.errorStateBody,
+    body: requests.errorBody,
     answer: ["ErrorGroup", errorGroup],
     errors: ["invalid_request", "error_not_found"],
   },

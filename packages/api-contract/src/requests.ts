@@ -137,11 +137,17 @@ const reason = z
 
 export const reasonBody = z.strictObject({ reason: reason.optional() });
 
-export const errorStateBody = z.strictObject({
-  state: z.enum(ERROR_STATES),
-  note: reason.optional(),
-  reason: reason.optional(),
-});
+export const errorBody = z
+  .strictObject({
+    state: z.enum(ERROR_STATES).optional(),
+    note: reason.optional(),
+    /** True: the caller is on it. False: nobody is. */
+    mine: z.boolean().optional(),
+    reason: reason.optional(),
+  })
+  .refine(({ state, mine }) => (state === undefined) !== (mine === undefined), {
+    error: "needs either a state or `mine`",
+  });
 
 const rate = z.number().min(0.01).max(1_000_000);
 

@@ -32,6 +32,7 @@ import {
   findErrors,
   findFingerprint,
   getError,
+  setErrorOwner,
   setErrorState,
 } from "./people/errors.ts";
 import { giveUpMany, noteJobsRemoved, findGivenUpJobs } from "./people/give-up.ts";
@@ -127,6 +128,7 @@ const PARTS = {
     get: getError,
     countHours: countErrorHours,
     setState: setErrorState,
+    setOwner: setErrorOwner,
   },
   bulkRuns: { start: startRun, find: findRuns, get: getRun, change: changeRun },
   bulkWork: {

@@ -1,4 +1,4 @@
-import type { ErrorGroup, ErrorState } from "@millrace/api-contract";
+import type { ErrorGroup, ReadBodyOf } from "@millrace/api-contract";
 import { isMillraceError, MillraceError } from "@millrace/core";
 import type { Actor, AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
@@ -51,17 +51,21 @@ export async function endSession(
 }
 
 /** @throws `error_not_found`, `invalid_request` if several groups match; `database_unavailable` */
-export async function setErrorState(
+export async function changeError(
   { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "errors"> },
   prefix: string,
-  { state, note }: { readonly state: ErrorState; readonly note?: string | undefined },
+  { state, note, mine }: Pick<ReadBodyOf<"post /errors/:fingerprint">, "state" | "note" | "mine">,
 ): Promise<ErrorGroup> {
   const { fingerprint } = await ledger.errors.get(prefix);
+  const owner = actor.user ?? actor.via;
   await underAudit(
     { ledger, actor },
-    { action: "set_error_state", filter: { error: fingerprint, state, note } },
-    () => ledger.errors.setState(fingerprint, { state, note, by: actor.user }),
-    () => ({ state }),
+    { action: "set_error_state", filter: { error: fingerprint, state, note, mine } },
+    () =>
+      state === undefined
+        ? ledger.errors.setOwner(fingerprint, mine === true ? owner : null)
+        : ledger.errors.setState(fingerprint, { state, note, by: actor.user }),
+    () => ({ state, mine }),
   );
   return await ledger.errors.get(fingerprint);
 }

@@ -12,7 +12,7 @@
  */
 export { DISAGREEMENT_KINDS, type DisagreementKind } from "@millrace/api-contract";
 export type { Actor } from "@millrace/ledger";
-export { endSession, setErrorState, underAudit } from "./audit.ts";
+export { changeError, endSession, underAudit } from "./audit.ts";
 export { startBulkRunner, type BulkNotice } from "./bulk-runner.ts";
 export { raiseAlerts } from "./raise-alerts.ts";
 export { changeBulkRun, type BulkCount, type BulkRunOptions } from "./bulk-runs.ts";

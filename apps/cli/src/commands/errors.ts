@@ -4,7 +4,7 @@ import {
   type ErrorState,
   type ErrorGroup,
 } from "@millrace/api-contract";
-import { setErrorState } from "@millrace/operations";
+import { changeError } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { age } from "../events/format-events.ts";
@@ -93,7 +93,7 @@ async function runErrors(
     const deps = { ledger, actor: actorOf(context, reason) };
     const error = await (set === undefined
       ? ledger.errors.get(fingerprint)
-      : setErrorState(deps, fingerprint, { state: set, note }));
+      : changeError(deps, fingerprint, { state: set, note }));
     if (json === true) print(JSON.stringify(error));
     else print(set === undefined ? errorText(error, new Date()) : `${set} ${error.fingerprint}`);
   });

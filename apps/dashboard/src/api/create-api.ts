@@ -3,6 +3,7 @@ import { createDocument, type AnswerOf, type OperationName } from "@millrace/api
 import { MillraceError, type Config, type EventKey, type EventLookup } from "@millrace/core";
 import { BODY_BYTES_SHOWN, sqlStateOf, type EventSearch, type Ledger } from "@millrace/ledger";
 import {
+  changeError,
   createOperator,
   DISAGREEMENT_KINDS,
   DISAGREEMENTS,
@@ -10,7 +11,6 @@ import {
   listQueued,
   readFilter,
   openBody,
-  setErrorState,
   showEvent,
   type Actor,
   type OpenBody,
@@ -149,7 +149,7 @@ function addWrites(router: Router, deps: Deps): void {
     runFiltered(operatorFor(call), "give_up", { ...call, read }, (given_up) => ({ given_up })),
   );
   serve(router, "post /errors/:fingerprint", (call) =>
-    setErrorState({ ledger, actor: actorOf(call) }, call.params.fingerprint, call.body),
+    changeError({ ledger, actor: actorOf(call) }, call.params.fingerprint, call.body),
   );
   serve(router, "post /runs/:id", async (call) => {
     const { state, rate } = call.body;

@@ -66,8 +66,11 @@ GROUP BY at ORDER BY at`;
 const SET_STATE = `
 UPDATE millrace.errors
 SET state = $2, note = $3, state_by = $4, state_at = clock_timestamp(),
-  reopened_at = CASE WHEN state = $2 THEN reopened_at END
+  reopened_at = CASE WHEN state = $2 THEN reopened_at END,
+  owner = CASE WHEN $2 = 'open' THEN owner END
 WHERE fingerprint = $1`;
+
+const SET_OWNER = "UPDATE millrace.errors SET owner = $2 WHERE fingerprint = $1 AND state = 'open'";
 
 export async function findErrors(
   ledger: LedgerContext,
@@ -110,6 +113,16 @@ export async function setErrorState(
   ];
   const { rowCount } = await ledger.send({ text: SET_STATE, values });
   if (rowCount !== 1) throw notFound(fingerprint);
+}
+
+/** Of an open error; of another one nobody needs to be on it. */
+export async function setErrorOwner(
+  ledger: LedgerContext,
+  fingerprint: string,
+  owner: string | null,
+): Promise<void> {
+  const values = [fingerprint, owner === null ? null : cutText(owner, 1_024)];
+  await ledger.send({ text: SET_OWNER, values });
 }
 
 /** @throws `error_not_found` when no group matches, `invalid_request` when several do */

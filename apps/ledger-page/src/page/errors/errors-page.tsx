@@ -1,5 +1,5 @@
 import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 import { errorsQuery } from "../api/queries.ts";
@@ -13,7 +13,7 @@ import { PageHead } from "../parts/panel.tsx";
 import { notify, ErrorNote } from "../parts/notice.tsx";
 import { Age } from "../parts/time.tsx";
 import { BulkDialog } from "../runs/bulk-dialog.tsx";
-import { useMayWrite } from "../session/session.ts";
+import { useMayWrite, useSession } from "../session/session.ts";
 
 const ORDERS = ["count", "first", "last"] as const;
 const STATES: typeof ErrorStates = ["open", "resolved", "ignored"];
@@ -124,12 +124,13 @@ function EventsOf({ error, status, source }: OfSource & { status: "failed" | "pe
   );
 }
 
-function SeenIn({ error: { sources, reopened_at, state } }: { error: ErrorGroup }) {
+function SeenIn({ error: { sources, owner, reopened_at, state } }: { error: ErrorGroup }) {
   const [first] = sources;
   return (
     <span title={sources.map(({ source, type }) => `${source} ${type}`).join("\n")}>
       {first?.source} <span className="quiet">{first?.type}</span>
       {sources.length > 1 && <span className="quiet"> +{sources.length - 1}</span>}
+      {owner !== null && <span className="badge outcome">{owner} is on it</span>}
       {state === "open" && reopened_at !== null && (
         <span className="badge pending outcome">came back</span>
       )}
@@ -153,13 +154,25 @@ type Act = "retry" | ErrorGroup["state"];
 export function useErrorActs(error: ErrorGroup, source?: string) {
   const [act, setAct] = useState<Act>();
   const mayWrite = useMayWrite();
-  const { failed, state } = error;
+  const { user, via } = useSession();
+  const client = useQueryClient();
+  const { failed, fingerprint, owner, state } = error;
+  const isMine = owner === (user ?? via);
+  const own = useMutation({
+    mutationFn: () => {
+      const body = { mine: !isMine };
+      return request("post /errors/:fingerprint", { params: { fingerprint }, body });
+    },
+    onError: (failure) => notify(<ErrorNote error={failure} />),
+    onSettled: () => client.invalidateQueries(),
+  });
   const items: MenuItem[] = [
     { text: "Retry these…", disabled: failed === 0, act: () => setAct("retry") },
     ...(state === "open"
       ? [
           { text: "Resolve…", act: () => setAct("resolved") },
           { text: "Ignore…", act: () => setAct("ignored") },
+          { text: isMine ? "I am not on it" : "I am on it", act: () => own.mutate() },
         ]
       : [{ text: "Reopen…", act: () => setAct("open") }]),
   ];
