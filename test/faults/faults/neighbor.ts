@@ -7,7 +7,7 @@ import type { Fault, Way } from "./fault.ts";
 export const startNeighbor: Fault = {
   id: "F36",
   title: "a worker of another database on the same Redis",
-  uses: ["redis", "worker"],
+  uses: ["postgres", "redis", "worker"],
   applies: ({ backend }) => backend === "redis",
   ways: {
     starts: besideNeighbor(async () => {}),
