@@ -50,7 +50,8 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>) {
       const runs: EventJob[] = [];
       const abandoned: { job: EventJob; reason: string }[] = [];
       queues.work({
-        worker: quickWorker(),
+        // A busy machine must not lose a lock: the job would run once more.
+        worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
         concurrency: () => 10,
         run: async (job) => run(job, runs.push(job)),
         onAbandoned: async (job, reason) => void abandoned.push({ job, reason }),
