@@ -257,14 +257,17 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("⌘K goes to a page, a source, an error, and a search, from a field too", async () => {
-    await page.goto("/events");
-    await page.getByLabel("Search").focus();
-    await page.keyboard.press("ControlOrMeta+k");
     const palette = page.getByRole("dialog", { name: "Go to" });
     const options = palette.getByRole("option");
-    await palette.getByRole("option", { name: "Source hookmesh" }).waitFor();
+    const search = async (keys: string, text: string) => {
+      await page.keyboard.press(keys);
+      await palette.getByRole("option", { name: "Source hookmesh" }).waitFor();
+      await page.keyboard.type(text);
+    };
+    await page.goto("/events");
+    await page.getByLabel("Search").focus();
+    await search("ControlOrMeta+k", "carrier unknown");
     await expectAccessible(page, "the palette");
-    await page.keyboard.type("carrier unknown");
     await expect.poll(() => options.allTextContents()).toHaveLength(2);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /Unknown carrier/ }).waitFor();
@@ -272,18 +275,14 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText("On it", { exact: true }).waitFor();
     await page.getByRole("button", { name: "I am not on it" }).click();
     await page.getByText("On it", { exact: true }).waitFor({ state: "detached" });
-    await page.keyboard.press("Meta+k");
-    await page.keyboard.type("hookmesh");
+    await search("Meta+k", "hookmesh");
     await page.keyboard.press("Enter");
     await page.waitForURL("/events?source=hookmesh");
-    await page.keyboard.press("Control+k");
-    await page.keyboard.type("status:failed");
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("Enter");
+    await search("Control+k", "status:failed");
+    for (const key of ["ArrowUp", "Enter"]) await page.keyboard.press(key);
     await page.waitForURL("/events?find=status%3Afailed");
     await page.getByText(`${LOST} events on this page`).waitFor();
-    await page.keyboard.press("Control+k");
-    await palette.waitFor();
+    await search("Control+k", "");
     await page.keyboard.press("Escape");
     await palette.waitFor({ state: "detached" });
   });

@@ -97,6 +97,18 @@ onOneBackend("millrace forward", (prepare) => {
     expect(counts.rows).toEqual([{ status: "completed", attempts: 1, count: 3 }]);
   });
 
+  test("passes over an event whose body the retention has dropped", async () => {
+    const { id } = await send("evt_forward_old");
+    await stack.pipeline.database.query("delete from millrace.bodies");
+    const after = await send("evt_forward_4");
+    const { args, options } = command("a-token-of-the-laptop", "acme", "--since", "1h");
+    const running = startCommand(args, options);
+    await until(() => laptop.received.some((one) => one.id === after.id));
+    running.stop();
+    expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+    expect(running.written.stdout).toContain(`${id}: skipped, its body is gone\n`);
+  });
+
   test("is refused for a source that does not allow it, and without a token that has a name", async () => {
     await send("evt_patient_1", "patient");
     const refusals = [

@@ -1,5 +1,6 @@
 import {
   failpoint,
+  isMillraceError,
   type Config,
   type ErrorCode,
   type IncomingEvent,
@@ -158,3 +159,13 @@ const NONE: readonly IncomingEvent[] = [];
 const NO_STORE = new Error("Cannot store the event: no event store takes it");
 const isMissing = (result: StoreResult | undefined): result is Error => result instanceof Error;
 const isLarge = ({ body }: IncomingEvent): boolean => body.byteLength > QUEUED_BODY_BYTES_MAX;
+
+// Without the message: it may name an address, and a stranger may read it.
+export async function stateOf(check: () => Promise<void>): Promise<string> {
+  try {
+    await check();
+    return "ok";
+  } catch (error) {
+    return isMillraceError(error) ? error.code : "unavailable";
+  }
+}

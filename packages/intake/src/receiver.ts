@@ -2,7 +2,6 @@ import {
   failpoint,
   hasTenants,
   InFlight,
-  isMillraceError,
   statusOf,
   TENANT,
   withUrl,
@@ -18,7 +17,7 @@ import {
 import { ByteBudget } from "./byte-budget.ts";
 import type { RefusalCounter } from "./counts.ts";
 import type { EventStore, RedeliveryPort, StoreName } from "./event-store.ts";
-import { EventStores, type ActiveStore } from "./event-stores.ts";
+import { EventStores, stateOf, type ActiveStore } from "./event-stores.ts";
 import {
   createHeadChecks,
   unknownSources,
@@ -240,9 +239,8 @@ export class Receiver {
       const refusal = refuseIdentity(event, delivery);
       if (refusal !== undefined) return refusal;
     }
-    const { signed } = verification;
     const traceparent = this.#tracing?.traceparent();
-    const origin = { delivery, signed, traceparent };
+    const origin = { delivery, signed: verification.signed, traceparent };
     const events = toIncomingEvents(source, origin, identified.events);
     return { source, events, answer: identified.answer };
   }
@@ -294,16 +292,6 @@ function safeNotify({ refusals, notify }: Pick<ReceiverDeps, "refusals" | "notif
       // There is no other subscriber to notify.
     }
   };
-}
-
-// Without the message: it may name an address, and a stranger may read it.
-async function stateOf(check: () => Promise<void>): Promise<string> {
-  try {
-    await check();
-    return "ok";
-  } catch (error) {
-    return isMillraceError(error) ? error.code : "unavailable";
-  }
 }
 
 // Handshakes that some providers make by these carry everything in the query.

@@ -1,5 +1,6 @@
 import type { EventPage, EventRow } from "@millrace/api-contract";
 import {
+  hasCode,
   hasTenants,
   isMillraceError,
   jsonOf,
@@ -65,6 +66,7 @@ async function runForward(
   const seen = new Map<string, number>();
   try {
     let sinceMs = options.since?.getTime() ?? (await deployment.newestMs(source));
+    let newestMs = 0;
     let isLive = options.since !== undefined;
     if (!isLive) sinceMs -= OVERLAP_MS;
     while (!signal.aborted) {
@@ -74,12 +76,15 @@ async function runForward(
         if (seen.has(id) || event.generation > 0) continue;
         if (isLive) {
           const body = await deployment.readBody(event);
-          say(`${printable(`${type} ${id}`)}: ${await deliver(event, body, signal)}`);
+          const became = body ? await deliver(event, body, signal) : "skipped, its body is gone";
+          say(`${printable(`${type} ${id}`)}: ${became}`);
         }
-        seen.set(id, Date.parse(recordedAt));
+        const recordedMs = Date.parse(recordedAt);
+        seen.set(id, recordedMs);
+        newestMs = Math.max(newestMs, recordedMs);
       }
       isLive = true;
-      sinceMs = Math.max(sinceMs, ...[...seen.values()].map((ms) => ms - OVERLAP_MS));
+      sinceMs = Math.max(sinceMs, newestMs - OVERLAP_MS);
       for (const [id, ms] of seen) if (ms < sinceMs) seen.delete(id);
       await wait(POLL_MS, signal);
     }
@@ -144,10 +149,16 @@ function readDeployment({ env, stderr }: CliContext, from: string, stopped: Abor
         cursor = page.next;
       }
     },
-    readBody: async ({ source, event_id: id, generation }: EventRow): Promise<Uint8Array> => {
+    /** Undefined where the retention has dropped it. */
+    readBody: async ({ source, event_id: id, generation }: EventRow) => {
       const query = { event_id: id, generation: String(generation) };
-      const answer = await read(`events/${encodeURIComponent(source)}/-/forward`, query);
-      return new Uint8Array(await answer.arrayBuffer());
+      try {
+        const answer = await read(`events/${encodeURIComponent(source)}/-/forward`, query);
+        return new Uint8Array(await answer.arrayBuffer());
+      } catch (error) {
+        if (hasCode(error, "body_missing") || hasCode(error, "event_not_found")) return undefined;
+        throw error;
+      }
     },
   };
 }
