@@ -23,7 +23,8 @@ const VARIABLES = {
 };
 
 async function redisForTest(args: readonly string[] = []): Promise<TestRedis> {
-  const redis = await startRedis({ args });
+  // The queue's mark has to survive a SIGKILL, also while the disk is busy.
+  const redis = await startRedis({ args: ["--appendfsync", "always", ...args] });
   onTestFinished(() => redis.stop());
   await markQueue(redis.url, "plain");
   return redis;
