@@ -40,8 +40,21 @@ const rules = async () =>
   (parse(await read("prometheus/alerts.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap(
     (group) => group.rules,
   );
-const panels = async () =>
-  (JSON.parse(await read("grafana/dashboards/millrace.json")) as { panels: Panel[] }).panels;
+const dashboard = async () =>
+  JSON.parse(await read("grafana/dashboards/millrace.json")) as {
+    panels: Panel[];
+    templating: { list: { name: string; definition: string; allValue: string }[] };
+  };
+const panels = async () => (await dashboard()).panels;
+
+/** With every variable at "All". */
+async function withVariables(expression: string): Promise<string> {
+  const { list } = (await dashboard()).templating;
+  return list.reduce(
+    (text, { name, allValue }) => text.replaceAll(`"$${name}"`, `"${allValue}"`),
+    expression.replaceAll("$__rate_interval", "5m"),
+  );
+}
 
 test("every process of the compose file is scraped, at its port", async () => {
   const { services } = await readComposeFile();
@@ -58,7 +71,7 @@ test("every process of the compose file is scraped, at its port", async () => {
   expect(scraped.toSorted()).toEqual(wanted.toSorted());
 });
 
-test("Prometheus knocks at the dashboard's door with a token that may only look", async () => {
+test("Prometheus scrapes the dashboard with a viewer's token", async () => {
   const { services, secrets } = await readComposeFile();
   const { DASHBOARD_VIEWER_TOKEN } = await environmentOf(services["dashboard"]);
   const [authorization] = (await scrapes()).flatMap((scraped) => scraped.authorization ?? []);
@@ -104,15 +117,34 @@ describeOnRedis("what real roles export", () => {
   });
 
   test("has every metric and label that the alerts and the dashboard ask for", async () => {
-    const expressions = [
-      ...(await rules()).map(({ expr }) => expr),
-      ...(await panels()).flatMap(({ targets }) => targets.map(({ expr }) => expr)),
-    ].map((expression) => expression.replaceAll("$__rate_interval", "5m"));
+    const expressions = await Promise.all(
+      [
+        ...(await rules()).map(({ expr }) => expr),
+        ...(await panels()).flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+      ].map(withVariables),
+    );
     expect(expressions.length).toBeGreaterThan(20);
     const problems = expressions.flatMap((expression) =>
       problemsOf(expression, exported).map((problem) => `${problem}, in ${expression}`),
     );
     expect(problems).toEqual([]);
+  });
+
+  test("is narrowed by every variable of the dashboard, where it has the label", async () => {
+    const { templating, panels: all } = await dashboard();
+    expect(templating.list.map(({ name }) => name)).toEqual(["source", "instance"]);
+    for (const { name, definition } of templating.list) {
+      const [, series = "", label] = /^label_values\((.+), (\w+)\)$/.exec(definition) ?? [];
+      expect(label).toBe(name);
+      expect(problemsOf(series, exported)).toEqual([]);
+    }
+    for (const { expr } of all.flatMap(({ targets }) => targets)) {
+      for (const selector of parsePromql(expr.replaceAll("$__rate_interval", "5m")).selectors) {
+        const narrowing = selector.matchers.filter(({ value }) => value.startsWith("$"));
+        const wanted = ["source", "instance"].filter((each) => hasLabel(exported, selector, each));
+        expect(narrowing.map(({ label, value }) => value === `$${label}` && label)).toEqual(wanted);
+      }
+    }
   });
 
   test("has every label that the dashboard's legends name", async () => {
@@ -171,7 +203,7 @@ function sendCutUp({ url }: Listening): Promise<number | undefined> {
 
 const OF_TARGETS: Readonly<Record<string, readonly string[]>> = {
   job: ["millrace-ingress", "millrace-worker", "millrace-dashboard"],
-  instance: [],
+  instance: ["ingress-a:3000"],
 };
 
 function problemsOf(expression: string, exported: Exported): string[] {
