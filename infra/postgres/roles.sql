@@ -153,7 +153,8 @@ BEGIN
   -- The ingress may know that a body is kept, and not what is in it.
   GRANT SELECT (day, id), INSERT ON millrace.bodies TO millrace_ingress;
   GRANT SELECT, INSERT ON millrace.bodies TO millrace_worker, millrace_dashboard;
-  GRANT USAGE ON SEQUENCE millrace.body_id TO millrace_ingress, millrace_worker;
+  GRANT USAGE ON SEQUENCE millrace.body_id
+    TO millrace_ingress, millrace_worker, millrace_dashboard;
 
   GRANT SELECT, INSERT ON millrace.steps TO millrace_worker;
   GRANT SELECT, DELETE ON millrace.steps TO millrace_retention;

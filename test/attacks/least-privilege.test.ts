@@ -143,11 +143,14 @@ function story(onRedis: boolean): void {
     });
   });
 
-  test("a settled event is replayed, one and many, and a body of another day is copied", async () => {
+  test("a settled event is replayed, edited, and sent, one and many, and a body of another day is copied", async () => {
     await deliver(ingress, "fast", { id: "evt_replayed", type: TYPE });
     await untilRow("evt_replayed", { status: "completed" });
     expect(await postTo("/api/events/fast/evt_replayed/replay")).toBe(200);
     await untilRow("evt_replayed", { status: "completed", generation: 1, effects: 2 });
+    const body = JSON.stringify({ id: "evt_edited", type: TYPE });
+    expect(await postTo("/api/events/fast/evt_replayed/edit", { body })).toBe(200);
+    await untilRow("evt_replayed.edited-1", { status: "completed" });
     await asSuperuser((database) => age(database, 3, "evt_replayed"));
     expect(await run("dashboard", "replay", "--source", "fast", "--type", TYPE)).toMatchObject({
       code: 0,

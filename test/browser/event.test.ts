@@ -54,6 +54,25 @@ describeInBrowser("an event on the ledger's page", () => {
     });
   });
 
+  test("it is edited and sent as an event of its own, with a link to it", async () => {
+    await on.inTab(async (page) => {
+      await page.goto(FAILED);
+      await page.getByRole("button", { name: "Edit and send…" }).click();
+      const dialog = page.getByRole("dialog", { name: "Edit and send" });
+      await dialog.getByLabel("Body").fill('{"payload": {');
+      await dialog.getByText("This is no longer valid JSON.").waitFor();
+      await expectAccessible(page);
+      await dialog.getByLabel("Body").fill('{"payload": {}}');
+      await dialog.getByRole("button", { name: "Send", exact: true }).click();
+      await page.waitForURL(/evt_order_1\.edited-1/);
+      await page.getByText("not from the sender").waitFor();
+      await page.getByRole("link", { name: "hookmesh: evt_order_1" }).click();
+      await page.getByRole("link", { name: "evt_order_1.edited-1" }).waitFor();
+      await page.goto("/events?q=evt_order_1");
+      await page.getByText("edited, not from the sender").waitFor();
+    });
+  });
+
   test("that waits says until when, and why", async () => {
     const ledger = createLedger({ pool: on.store.database });
     const waiting = anEvent({ source: "hookmesh", eventId: "evt_waits_1" });

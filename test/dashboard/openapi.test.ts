@@ -103,6 +103,7 @@ onOneBackend("the API's document", (prepare, backend) => {
     }
     await ask(200, ["POST", "/api/events/acme/evt_bytes_1/retry"], { body: { reason: "why" } });
     await ask(200, ["POST", "/api/events/patient/evt_good_1/replay"]);
+    await ask(200, ["POST", "/api/events/patient/evt_good_1/edit"], { body: { body: "{}" } });
     await ask(200, ["GET", "/api/events/patient/evt_good_1"]);
     await ask(200, ["POST", "/api/retry"], { body: { source: "patient", dryRun: true } });
     const events = [{ source: "patient", event_id: "evt_good_1", generation: 0 }];
@@ -156,8 +157,12 @@ onOneBackend("the API's document", (prepare, backend) => {
     }
     for (const call of POSTS) {
       await ask(400, call, { body: { colour: "red" } });
-      // A retry may name 500 events.
-      const size = call[1] === "/api/retry" ? 2_000_000 : 20_000;
+      // A retry may name 500 events, and an edit has a body.
+      const size = call[1].endsWith("/edit")
+        ? 5_000_000
+        : call[1] === "/api/retry"
+          ? 2_000_000
+          : 20_000;
       await ask(413, call, { body: { reason: "x".repeat(size) } });
     }
     for (const call of WRITES) await ask(415, call, { headers: { "content-type": "text/plain" } });
@@ -182,6 +187,9 @@ onOneBackend("the API's document", (prepare, backend) => {
       ...["sources/stranger/pause", "sources/stranger/resume"],
     ]) {
       await ask(404, ["POST", `/api/${path}`]);
+    }
+    for (const source of ["acme", "stranger"]) {
+      await ask(404, ["POST", `/api/events/${source}/evt_none_1/edit`], { body: { body: "" } });
     }
     for (const verb of ["retry", "replay"]) {
       await ask(404, ["POST", `/api/events/acme/evt_none_1/${verb}`]);

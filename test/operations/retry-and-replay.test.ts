@@ -1,4 +1,5 @@
-import { replayEvent, retryEvent } from "@millrace/operations";
+import { EDITED_HEADER } from "@millrace/core";
+import { createOperator, replayEvent, retryEvent } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -46,6 +47,39 @@ onOneBackend("an event of a person", (prepare, backend) => {
     await stores.take(eventId);
     await settles(eventId);
   }
+
+  test("that is edited and sent runs as an event of its own, marked as not from the sender", async () => {
+    await complete("evt_edit_1");
+    const actor = { user: "alice", role: "operator", via: "password", reason: "a typo" } as const;
+    const { sendEdited } = createOperator(stores, actor);
+    const edit = { ...key("evt_edit_1"), body: '{"data":{"customer":"cus_1"}}' };
+    const sent = await Promise.all([sendEdited(edit), sendEdited({ ...edit, type: "b.c" })]);
+    const ids = ["evt_edit_1.edited-1", "evt_edit_1.edited-2"];
+    expect(sent.map((event) => event?.eventId).toSorted()).toEqual(ids);
+    expect(await sendEdited({ ...edit, eventId: "evt_none_1" })).toBeUndefined();
+    await expect(sendEdited({ ...edit, eventId: "x".repeat(1_010) })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+
+    const ran: unknown[] = [];
+    await stores.work(
+      ({ id, edited, payload, headers }) =>
+        void ran.push([id, edited, payload, headers["x-topic"], headers[EDITED_HEADER]]),
+      () => until(() => ran.length === 2),
+    );
+    const payload = { data: { customer: "cus_1" } };
+    const expected = ids.map((id) => [id, true, payload, "things", "evt_edit_1"]);
+    expect(ran.toSorted()).toEqual(expected);
+    const page = await stores.ledger.reads.findEvents({ q: "evt_edit_1", order: "asc" });
+    expect(page.events.map(({ edited }) => edited)).toEqual([false, true, true]);
+    expect(page.events.map(({ type }) => type)).toContain("b.c");
+    const origin = await stores.ledger.reads.findEvent(key("evt_edit_1"));
+    expect(origin?.event.attempts).toBe(1);
+    expect(origin?.emitted.events.map((event) => event.event_id)).toEqual(ids);
+    expect(origin?.acts).toContainEqual(
+      expect.objectContaining({ action: "edit", actor: "alice" }),
+    );
+  });
 
   test("that has failed is retried: it is pending, its job waits, and it completes", async () => {
     await stores.fail("evt_plain_1");

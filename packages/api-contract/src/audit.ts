@@ -39,7 +39,7 @@ const auditEntry = z.strictObject({
   role: z.enum([...ROLES, "none"]).describe("`none`: nobody who may come in."),
   via: z.enum([...DASHBOARD_VIAS, "cli", "board"]),
   action: text(
-    "`retry`, `replay`, `give_up`, `retry_many`, `replay_many`, `give_up_many`, `pause`, `resume`, `sign_in`, `sign_in_failed`, " +
+    "`retry`, `replay`, `give_up`, `edit`, `retry_many`, `replay_many`, `give_up_many`, `pause`, `resume`, `sign_in`, `sign_in_failed`, " +
       "`read_body`, `set_error_state`, `end_session` and others.",
   ),
   source: text().nullable(),

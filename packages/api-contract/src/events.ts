@@ -12,6 +12,7 @@ export const eventRow = z.strictObject({
   outcome: z.enum(OUTCOMES).nullable().describe("Of a completed event: how it came to be so."),
   attempts: count("Runs of the handlers."),
   unsigned: z.boolean().describe("Whether the id stands outside what was signed."),
+  edited: z.boolean().describe("Whether a person edited and sent it: it is not from the sender."),
   received_at: instant("By the ingress's clock."),
   recorded_at: instant("By the database's clock; lists are ordered by it."),
   started_at: instant("When the latest attempt began.").nullable(),
@@ -153,6 +154,7 @@ const emittedEvent = eventRow.pick({
   outcome: true,
   recorded_at: true,
   last_error_code: true,
+  edited: true,
 });
 
 const sameMessage = z.strictObject({
@@ -175,7 +177,7 @@ const emitted = z.strictObject({
 const act = z.strictObject({
   at: instant("When it was done, or its bulk run was started."),
   action: text(
-    "`retry`, `replay`, `give_up`; `retry_many`, `replay_many`, `give_up_many` by a bulk run.",
+    "`retry`, `replay`, `give_up`, `edit`; `retry_many`, `replay_many`, `give_up_many` by a bulk run.",
   ),
   actor: text("The user, or the name of a program's token, if one is known.").nullable(),
   via: text("As in the audit."),
@@ -218,8 +220,12 @@ export const eventHistory = z.strictObject({
   conflicts: z.array(conflict),
   generations: z.array(generation).describe("Newest first."),
   same_message: sameMessage.describe("Other events with the same signed message."),
-  emitted_by: emittedBy.nullable().describe("The event whose handler emitted this one."),
-  emitted: emitted.describe("Events that the handlers of this generation emitted."),
+  emitted_by: emittedBy
+    .nullable()
+    .describe("The event whose handler emitted this one, or that was edited."),
+  emitted: emitted.describe(
+    "Events that the handlers of this generation emitted, and those sent after an edit.",
+  ),
   deliveries,
   acts: z.array(act).describe("Who ran it again or gave it up: the last 50, oldest first."),
   steps: z
@@ -240,6 +246,7 @@ const queuedEvent = queuedRow.extend({
   outcome: z.null(),
   attempts: count(),
   processed_at: instant().nullable(),
+  edited: z.literal(false),
   ...body,
   attempt_log: z.array(attempt).max(0),
   conflicts: z.array(conflict).max(0),

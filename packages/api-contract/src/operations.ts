@@ -34,6 +34,7 @@ const replayed = z.strictObject({
   skipped: bulk.skippedCounts,
   generation: count("The new one."),
 });
+const edited = z.strictObject({ event_id: text("Of the new event."), type: text() });
 const paused = z.strictObject({ source: text(), paused: z.boolean() });
 const ended = z.strictObject({ id: text(), ended: z.literal(true) });
 const document = z.looseObject({ openapi: z.literal("3.1.0") });
@@ -113,6 +114,16 @@ export const OPERATIONS = {
     body: requests.reasonBody,
     answer: ["Replayed", replayed],
     errors: ["event_not_found", "unknown_source", "not_settled", "superseded", "body_missing"],
+  },
+  "post /events/:source/:eventId/edit": {
+    summary:
+      "Sends an event with another body: a new event `<id>.edited-<n>` of the same source, marked as not from the sender.",
+    who: "operator",
+    query: requests.generationQuery,
+    body: requests.editBody,
+    bodyBytesMax: 4 * 1024 * 1024,
+    answer: ["Edited", edited],
+    errors: ["event_not_found", "unknown_source"],
   },
   "post /events/:source/:eventId/give-up": {
     summary: "Gives a pending event up: it fails with `given_up`, and only a retry runs it again.",

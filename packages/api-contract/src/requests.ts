@@ -137,6 +137,14 @@ const reason = z
 
 export const reasonBody = z.strictObject({ reason: reason.optional() });
 
+export const editBody = z.strictObject({
+  /** Text. Other bytes cannot be edited. */
+  body: z.string(),
+  /** Default: the type of the event that is edited. */
+  type: name(256).refine(isStorable, "must not hold half a character").optional(),
+  reason: reason.optional(),
+});
+
 export const errorBody = z
   .strictObject({
     state: z.enum(ERROR_STATES).optional(),

@@ -81,7 +81,8 @@ export function openDashboard(
   watch: StoreWatch = {},
 ): Opening {
   const max = dashboardConnections;
-  const role = connectRole("dashboard", { environment, config, watch }, { max });
+  const options = sourceRules(config.sources);
+  const role = connectRole("dashboard", { environment, config, watch }, { max, options });
   const check = () => checkDatabase(role.postgres.pool, "dashboard");
   return opening(role, openAtOnce(role, retryUntilAvailable(check, role.waiting("ledger"))));
 }

@@ -30,6 +30,11 @@ export function tenantOf(eventId: string): string | undefined {
   return /^([\w-]+)\//.exec(eventId)?.[1];
 }
 
+/** Of an event that a person edited and sent: the id of the event that was edited. */
+export const EDITED_HEADER = "millrace-edited-from";
+/** Between that id and a number. */
+export const EDITED_MARK = ".edited-";
+
 export function keyOf({ source, eventId, generation }: EventKey): EventKey {
   return { source, eventId, generation };
 }

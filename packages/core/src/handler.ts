@@ -16,6 +16,8 @@ export interface WebhookEvent<Payload = JsonPayload, Data = JsonPayload> {
   readonly id: string;
   /** The tenant in the URL, of a source with `secrets`. */
   readonly tenant: string | undefined;
+  /** True when a person edited the body on the dashboard and sent it: it is not from the sender. */
+  readonly edited: boolean;
   readonly type: string;
   readonly generation: number;
   /** Which run of the handlers this is, from 1. */

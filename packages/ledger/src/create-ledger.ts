@@ -39,6 +39,7 @@ import { giveUpMany, noteJobsRemoved, findGivenUpJobs } from "./people/give-up.t
 import { judgeRun } from "./people/judge-run.ts";
 import { replay } from "./people/replay.ts";
 import { retryMany } from "./people/retry-many.ts";
+import { sendEdited } from "./people/send-edited.ts";
 import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { activity } from "./reads/activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
@@ -99,7 +100,7 @@ const PARTS = {
     adoptLedger,
     findGivenUpJobs,
   },
-  retries: { retryMany, replay, giveUpMany, noteJobsRemoved, markEnqueued },
+  retries: { retryMany, replay, sendEdited, giveUpMany, noteJobsRemoved, markEnqueued },
   reads: {
     findEvent,
     readBody,

@@ -1,5 +1,5 @@
 import type { BulkVerb } from "@millrace/api-contract";
-import { MillraceError, type EventKey, type EventLookup } from "@millrace/core";
+import type { EnvelopedEvent, EventKey, EventLookup } from "@millrace/core";
 import type { Actor, AuditedAct, AuditJson, BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { underAudit } from "./audit.ts";
@@ -12,7 +12,16 @@ import {
 } from "./bulk-runs.ts";
 import { giveUpEvent } from "./give-up.ts";
 import type { SkippedEvent } from "./requeue.ts";
-import { countResults, replayEvent, retryEvent, retryEvents, type ReplayLookup } from "./retry.ts";
+import {
+  countResults,
+  replayEvent,
+  requireSource,
+  retryEvent,
+  retryEvents,
+  sendEdited,
+  type Edit,
+  type ReplayLookup,
+} from "./retry.ts";
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "retries" | "audit" | "bulkRuns">;
@@ -47,6 +56,13 @@ export function createOperator(deps: Deps, actor: Actor) {
       runOne(replayAct(lookup), () => replayEvent(deps, lookup)),
     giveUpEvent: (lookup: EventLookup) =>
       runOne({ action: "give_up", ...lookup }, () => giveUpEvent(deps, lookup)),
+    sendEdited: (edit: Edit) => {
+      const { source, eventId, generation } = edit;
+      const act = { action: "edit", source, eventId, generation };
+      const resultOf = (sent: EnvelopedEvent | undefined) =>
+        sent === undefined ? { skipped: "not_found" } : { edited: 1, event_id: sent.eventId };
+      return underAudit(audit, act, () => sendEdited(deps, edit), resultOf);
+    },
     retryEvents: (keys: readonly EventKey[]) =>
       underAudit(
         audit,
@@ -64,10 +80,7 @@ export function createOperator(deps: Deps, actor: Actor) {
         { action: paused ? "pause" : "resume", source },
         async () => {
           const { queues } = deps;
-          if (!queues.queues.has(source)) {
-            const message = "Cannot find the source: it is not configured";
-            throw new MillraceError("unknown_source", message);
-          }
+          requireSource(queues, source);
           await queues.ping();
           await (paused ? queues.pause(source) : queues.resume(source));
         },

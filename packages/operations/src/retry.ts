@@ -1,12 +1,17 @@
 import type { SkipReason } from "@millrace/api-contract/run-text";
 import {
+  EDITED_MARK,
+  EVENT_ID_BYTES_MAX,
   keyOf,
   LEFT_TO_A_PERSON,
+  MillraceError,
+  type EnvelopedEvent,
   type EventKey,
   type EventLookup,
   type IncomingEvent,
 } from "@millrace/core";
 import type { Ledger, RetryManyAnswer } from "@millrace/ledger";
+import type { Queues } from "@millrace/queue";
 import {
   addJobs,
   enqueuePending,
@@ -182,4 +187,38 @@ export async function replayEvent(
   }
   requireJobs(await enqueuePending(deps, [result.event], addJobs));
   return { kind: "replayed", generation: result.event.generation };
+}
+
+export interface Edit extends EventLookup {
+  readonly body: string;
+  /** Default: the type of the event that is edited. */
+  readonly type?: string | undefined;
+}
+
+/** Bytes of a number behind an id. */
+const NUMBER_BYTES_MAX = 10;
+
+/**
+ * Sends an event with another body, as an event of its own; undefined when the ledger has no such
+ * event. @throws `unknown_source`; `invalid_request` when the new id is too long; and as {@link retryEvent}
+ */
+export async function sendEdited(
+  deps: RetryDeps,
+  { body, type, ...lookup }: Edit,
+): Promise<EnvelopedEvent | undefined> {
+  requireSource(deps.queues, lookup.source);
+  const idBytes = Buffer.byteLength(lookup.eventId) + EDITED_MARK.length + NUMBER_BYTES_MAX;
+  if (idBytes > EVENT_ID_BYTES_MAX) {
+    throw new MillraceError("invalid_request", "Cannot edit the event: its id is too long");
+  }
+  await deps.queues.ping();
+  const event = await deps.ledger.retries.sendEdited(lookup, { body: Buffer.from(body), type });
+  if (event !== undefined) requireJobs(await enqueuePending(deps, [event], addJobs));
+  return event;
+}
+
+/** @throws `unknown_source` */
+export function requireSource({ queues }: Queues, source: string): void {
+  if (queues.has(source)) return;
+  throw new MillraceError("unknown_source", "Cannot find the source: it is not configured");
 }

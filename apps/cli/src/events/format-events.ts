@@ -83,7 +83,7 @@ export function formatDetail(detail: EventRecord, now: Date, sourceNote = ""): s
     generations.length > 1 && `generations\n${generationsTable(generations)}`,
     sameMessage.total > 0 && eventsTable("other events with the same signed message", sameMessage),
     emittedBy !== null &&
-      `emitted by\n  ${emittedBy.source}  ${nameOf(emittedBy.event_id, emittedBy.generation)}`,
+      `${event.edited ? "edited from" : "emitted by"}\n  ${emittedBy.source}  ${nameOf(emittedBy.event_id, emittedBy.generation)}`,
     emitted.total > 0 && eventsTable("emitted", emitted),
     find.length > 0 && `find\n${find.map((value) => `  ${printable(value)}`).join("\n")}`,
     kept.length > 0 && `headers\n${kept.join("\n")}`,

@@ -137,6 +137,13 @@ function addWrites(router: Router, deps: Deps): void {
     if (result.kind === "skipped") throw refusal("give_up", result.reason, lookup);
     return { given_up: 1 as const };
   });
+  serve(router, "post /events/:source/:eventId/edit", async (call) => {
+    const { body, type } = call.body;
+    const edit = { ...call.params, generation: call.query.generation, body, type };
+    const sent = await operatorFor(call).sendEdited(edit);
+    if (sent === undefined) throw eventNotFound(edit.eventId);
+    return { event_id: sent.eventId, type: sent.type };
+  });
   serve(router, "post /retry", (call) =>
     call.body.events === undefined
       ? runFiltered(operatorFor(call), "retry", { ...call, read }, (retried) => ({ retried }))

@@ -40,6 +40,7 @@ function queuedJson(
     status: null,
     outcome: null,
     attempts: 0,
+    edited: false as const,
     processed_at: job.finishedAtMs === undefined ? null : instant(job.finishedAtMs),
     last_error: job.failedReason ?? null,
     payload: isWhole ? shownPayload(body) : null,

@@ -94,7 +94,7 @@ export function isRepeatable(
 /** The values of an event as Postgres writes an array; null without any, as in most sources. */
 export function packFind(
   { find }: Pick<LedgerContext, "find">,
-  { source, body }: EnvelopedEvent,
+  { source, body }: Pick<EnvelopedEvent, "source" | "body">,
 ): string | null {
   const paths = find.get(source);
   const values = paths?.length ? findValues(paths, body) : [];

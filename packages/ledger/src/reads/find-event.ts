@@ -90,7 +90,7 @@ SELECT at, action, actor, via, reason, generation, run FROM (
   (
     SELECT at, action, actor, via, reason, generation, NULL::float8 AS run
     FROM millrace.audit
-    WHERE source = $1 AND event_id = $2 AND action IN ('retry', 'replay', 'give_up')
+    WHERE source = $1 AND event_id = $2 AND action IN ('retry', 'replay', 'give_up', 'edit')
     ORDER BY id DESC LIMIT ${ACTS_MAX}
   )
   UNION ALL

@@ -1,5 +1,6 @@
 import { eventRow, type EventPage, type EventRow, type ReadQueryOf } from "@millrace/api-contract";
 import {
+  EDITED_MARK,
   areStorable,
   jsonOf,
   MillraceError,
@@ -132,8 +133,11 @@ FROM ${from} e WHERE ${conditionsOf(filter, values)} ${orderOf(filter)} LIMIT ${
 /** Columns named as in the contract. One that no migration has made fails every read. */
 export const columnsOf = ({ shape }: { readonly shape: object }, table: string): string =>
   Object.keys(shape)
-    .map((name) => `${table}.${name}`)
+    .map((name) => (name === "edited" ? isEdited(table) : `${table}.${name}`))
     .join(", ");
+
+const isEdited = (e: string) =>
+  `coalesce(${e}.parent_source = ${e}.source AND starts_with(${e}.event_id, ${e}.parent_event_id || '${EDITED_MARK}'), false) AS edited`;
 
 export const EVENT_COLUMNS = columnsOf(eventRow, "e");
 export const LISTED_COLUMNS = `${EVENT_COLUMNS}, (recorded_at AT TIME ZONE 'UTC')::text AS recorded_at_text`;

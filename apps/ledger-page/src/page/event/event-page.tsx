@@ -146,7 +146,7 @@ function EventHead({ event }: { event: EventDetail }) {
           );
         })}
         {parent !== null && (
-          <Fact name="Emitted by">
+          <Fact name={event.edited ? "Edited from" : "Emitted by"}>
             <Link to={eventLink(parent)}>
               {parent.source}: {parent.event_id}
               {parent.generation > 0 && `, replay ${parent.generation}`}
@@ -158,6 +158,7 @@ function EventHead({ event }: { event: EventDetail }) {
             {event.job_state} <code>{event.job_id}</code>
           </Fact>
         )}
+        {event.edited && <Fact name="Sender">not from the sender: edited on the dashboard</Fact>}
         {event.authenticated_only ? (
           <Fact name="Deliveries">authenticated only, not verified</Fact>
         ) : (

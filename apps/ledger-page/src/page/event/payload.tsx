@@ -8,6 +8,8 @@ import { countOf, formatCount } from "../parts/format.ts";
 import { copy, CopyButton, ErrorNote } from "../parts/notice.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { RowMenu } from "../parts/data-table.tsx";
+import { useMayWrite } from "../session/session.ts";
+import { EditDialog } from "./edit-dialog.tsx";
 import { curlCommand, sendCommand } from "./copy-as.ts";
 import { linesOf } from "./body-text.ts";
 import {
@@ -42,6 +44,8 @@ function Body({ event }: { event: EventDetail }) {
   const isWhole = bytes?.length === total;
   const text = useMemo(() => shownText(bytes ?? new Uint8Array(), isWhole), [bytes, isWhole]);
   const [exact, setExact] = useState(false);
+  const [editing, setEditing] = useState(false);
+  const mayWrite = useMayWrite();
   const json = useMemo(
     () => (isWhole && text !== undefined ? formatJson(text) : undefined),
     [isWhole, text],
@@ -70,6 +74,11 @@ function Body({ event }: { event: EventDetail }) {
       )}
       {isWhole && text !== undefined && (
         <>
+          {mayWrite && event.stage === "recorded" && (
+            <button className="plain" onClick={() => setEditing(true)}>
+              Edit and send…
+            </button>
+          )}
           <CopyButton text={formatted === undefined ? text : lines.join("\n")} what="the payload" />
           <RowMenu
             label="Copy as a command"
@@ -97,6 +106,9 @@ function Body({ event }: { event: EventDetail }) {
         error === null && <p className="quiet">Reading the body…</p>
       ) : (
         <Text lines={lines} json={formatted} />
+      )}
+      {editing && text !== undefined && (
+        <EditDialog event={event} text={text} onClose={() => setEditing(false)} />
       )}
       {bytes !== undefined && !isWhole && text !== undefined && (
         <p className="quiet">

@@ -76,12 +76,22 @@ function toItem(entry: TimelineEntry | Repeat, place: number) {
 /** In the transaction of the attempt that completed it. */
 function Emitted({ event: { emitted } }: { event: EventDetail }) {
   const { total, events } = emitted;
-  if (total === 0) return null;
+  const edited = events.filter((event) => event.edited);
+  const byHandlers = total - edited.length;
   const more = total > events.length ? `, the first ${events.length}` : "";
   return (
-    <Item title={`Emitted ${countOf(total, "event")}${more}`}>
-      <RelatedEvents events={events} />
-    </Item>
+    <>
+      {byHandlers > 0 && (
+        <Item title={`Emitted ${countOf(byHandlers, "event")}${more}`}>
+          <RelatedEvents events={events.filter((event) => !event.edited)} />
+        </Item>
+      )}
+      {edited.length > 0 && (
+        <Item title="Edited and sent">
+          <RelatedEvents events={edited} />
+        </Item>
+      )}
+    </>
   );
 }
 

@@ -34,6 +34,7 @@ export function EventTable({ rows, order, selection, onRetry }: Props) {
             {event.event_id}
           </Link>
           {event.generation > 0 && <span className="quiet"> · replay {event.generation}</span>}
+          {event.edited && <span className="quiet"> · edited, not from the sender</span>}
         </>
       ),
     },
