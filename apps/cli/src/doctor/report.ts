@@ -3,7 +3,7 @@ import { connectionHint } from "@millrace/core";
 import { DISAGREEMENTS, type Diagnosis } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Output } from "../context.ts";
-import { formatTable, nameOf, printable } from "../terminal-text.ts";
+import { formatTable, nameOf, printable, widthOf } from "../terminal-text.ts";
 
 /** The result of a check: `note` is no fault; `unknown` could not be looked at. */
 export interface Seen {
@@ -67,7 +67,6 @@ export interface Report {
 const MARKS: Record<Seen["state"], string> = { ok: "ok", note: "note", bad: "BAD", unknown: "?" };
 
 export function asText({ checks, diagnosis }: Report, to: Output): string {
-  const width = to.isTTY === true ? to.columns : undefined;
   const rows = checks.flatMap(({ name, state, detail, fix }) => {
     const lines = (fix === undefined ? detail : `${detail}\nfix: ${fix}`).split("\n");
     return lines.map((line, row) =>
@@ -92,7 +91,7 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
       printable(detail ?? ""),
     ]);
     const more = count > examples.length ? [`  and ${count - examples.length} more`] : [];
-    sections.push([head, formatTable(lines, width), ...more].join("\n"));
+    sections.push([head, formatTable(lines, widthOf(to)), ...more].join("\n"));
   }
   return sections.join("\n\n");
 }
