@@ -124,7 +124,10 @@ async function expectLoadedAnew(
   await writeFile(file, `import { on } from "millrace";\nexport default [${failing}];\n`);
   await millrace(["send", "stripe", "payment_intent.succeeded"], { env });
   await until(async () => (await millrace(["events"], { env })).stdout.includes("saved"));
+  // Of two files that are saved at once, the config is the first.
+  await writeFile(env["MILLRACE_CONFIG"] ?? "", "\n", { flag: "a" });
   await writeFile(file, handlers);
+  await until(() => started.output().includes("All roles restart"));
   await until(async () => {
     const { stdout } = await millrace(["events", "--json"], { env });
     return stdout.includes('"status":"completed"');

@@ -154,9 +154,10 @@ async function startRoles(start: Start, project: Project, database: Database) {
   emergencies.unshift(() => supervisor.kill());
   for (const { name, launch } of launches) supervisor.add(name, launch);
   if (start.watch === true) {
-    const onChange = (changed: string) => {
-      const isConfig = changed === path;
-      say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${changed} changed`);
+    const onChange = (changed: ReadonlySet<string>) => {
+      const isConfig = changed.has(path);
+      const files = [...changed].join(", ");
+      say("info", `${isConfig ? "All roles restart" : "Workers restart"}: ${files} changed`);
       supervisor.restart((name) => isConfig || name.startsWith("worker-"));
     };
     const onError = (error: unknown) => say("warn", `Cannot watch all files: ${reasonOf(error)}`);
@@ -213,9 +214,13 @@ const CODE = /\.([cm]?[jt]sx?|json)$/;
 function watchProject(
   folder: string,
   dataDir: string,
-  { onChange, onError }: { onChange: (path: string) => void; onError: (error: unknown) => void },
+  {
+    onChange,
+    onError,
+  }: { onChange: (paths: ReadonlySet<string>) => void; onError: (error: unknown) => void },
 ): FSWatcher {
   let settling: NodeJS.Timeout | undefined;
+  let changed = new Set<string>();
   const isIgnored = (path: string, stats?: { isFile(): boolean }): boolean => {
     if (path === folder) return false;
     const name = basename(path);
@@ -225,6 +230,10 @@ function watchProject(
   const watcher = watch(folder, { ignored: isIgnored, ignoreInitial: true }).on("error", onError);
   return watcher.on("all", (_, path) => {
     clearTimeout(settling);
-    settling = setTimeout(onChange, SETTLED_MS, path);
+    changed.add(path);
+    settling = setTimeout(() => {
+      onChange(changed);
+      changed = new Set();
+    }, SETTLED_MS);
   });
 }
