@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import {
   isQueueKey,
@@ -9,7 +8,7 @@ import {
   withUrl,
   type Config,
 } from "@millrace/core";
-import { answersSignal, hasErrno } from "@millrace/embedded-postgres";
+import { answersSignal, hasErrno, writePrivateFile } from "@millrace/embedded-postgres";
 import { resolveSecrets } from "@millrace/service";
 import { z } from "zod";
 import type { Settings } from "./context.ts";
@@ -107,16 +106,4 @@ export async function ensureQueueKey({ environment, dataDir }: Settings): Promis
   const created = makeQueueKey();
   await writePrivateFile(join(dataDir, "queue-key"), `${created}\n`);
   return created;
-}
-
-/** Writes a file whole or not at all. */
-async function writePrivateFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomBytes(4).toString("hex")}.tmp`;
-  try {
-    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
 }

@@ -33,7 +33,11 @@ export async function ensureDatabase(server: ServerFile, database: string): Prom
       await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)}`);
     }
   });
-  await withClient(server, database, (client) => giveToApp(client, server.password));
+  await withClient(server, database, async (client) => {
+    // A standby is given to it on its primary.
+    const standby = await client.query("SELECT WHERE pg_is_in_recovery()");
+    if (standby.rowCount === 0) await giveToApp(client, database, server.password);
+  });
 }
 
 /** All that people made, without the parts of extensions, and what goes with its table or type. */
@@ -61,21 +65,12 @@ BEGIN
 END
 $$`;
 
-async function giveToApp(client: pg.Client, password: string): Promise<void> {
-  // A standby is given to it on its primary.
-  const standby = await client.query("SELECT WHERE pg_is_in_recovery()");
-  if (standby.rowCount !== 0) return;
+async function giveToApp(client: pg.Client, database: string, password: string): Promise<void> {
   const { rowCount } = await client.query("SELECT FROM pg_roles WHERE rolname = $1", [APP_LOGIN]);
   if (rowCount === 0) {
     await client.query(`CREATE ROLE ${APP_LOGIN} LOGIN PASSWORD ${pg.escapeLiteral(password)}`);
   }
-  const { rows } = await client.query<{ database: string }>(
-    `SELECT quote_ident(datname) AS database FROM pg_database
-     WHERE datname = current_database() AND datdba <> '${APP_LOGIN}'::regrole`,
-  );
-  for (const { database } of rows) {
-    await client.query(`ALTER DATABASE ${database} OWNER TO ${APP_LOGIN}`);
-  }
+  await client.query(`ALTER DATABASE ${pg.escapeIdentifier(database)} OWNER TO ${APP_LOGIN}`);
   await client.query(OWN_ALL);
 }
 

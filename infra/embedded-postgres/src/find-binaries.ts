@@ -6,16 +6,14 @@ import {
   mkdir,
   readdir,
   readlink,
-  rename,
-  rm,
   stat,
   symlink,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { MillraceError } from "@millrace/core";
+import { replaceFile } from "./replace-file.ts";
 import { runTool, type ServerUser } from "./server-user.ts";
 
 /**
@@ -92,7 +90,7 @@ export async function hasItsLinks(native: string): Promise<boolean> {
 }
 
 /**
- * Renames every file when it is whole, so several processes can do this at once.
+ * Copies what differs; several processes can do this at once.
  * @throws when the folder belongs to another user, who could change what we run
  */
 export async function copyBinaries(native: string, folder: string): Promise<void> {
@@ -121,24 +119,14 @@ async function putFile(source: string, target: string): Promise<void> {
   const wanted = await stat(source);
   const found = await lstat(target).catch(() => undefined);
   if (found?.isFile() === true && found.size === wanted.size) return;
-  await put(target, async (temporary) => {
-    await copyFile(source, temporary, constants.COPYFILE_FICLONE);
-    await chmod(temporary, (wanted.mode & 0o111) === 0 ? 0o644 : 0o755);
+  await replaceFile(target, async (draft) => {
+    await copyFile(source, draft, constants.COPYFILE_FICLONE);
+    await chmod(draft, (wanted.mode & 0o111) === 0 ? 0o644 : 0o755);
   });
 }
 
 const putLink = (path: string, to: string): Promise<void> =>
-  put(path, (temporary) => symlink(to, temporary));
-
-async function put(target: string, make: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = `${target}.tmp-${randomBytes(6).toString("hex")}`;
-  try {
-    await make(temporary);
-    await rename(temporary, target);
-  } finally {
-    await rm(temporary, { force: true });
-  }
-}
+  replaceFile(path, (draft) => symlink(to, draft));
 
 // The package lists its links as `native/lib/libpq.so.5.18` (source) and `native/lib/libpq.so.5`.
 async function links(native: string): Promise<{ path: string; to: string }[]> {

@@ -1,9 +1,10 @@
 import { randomInt } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { MillraceError } from "@millrace/core";
 import { hasErrno } from "./process-identity.ts";
+import { writePrivateFile } from "./replace-file.ts";
 
 /** Kept next to the data, for the next start. */
 export interface ServerFile {
@@ -25,17 +26,8 @@ export async function readServerFile(dataDir: string): Promise<ServerFile | unde
   return text === undefined ? undefined : (JSON.parse(text) as ServerFile);
 }
 
-export async function writeServerFile(dataDir: string, server: ServerFile): Promise<void> {
-  const path = join(dataDir, "server.json");
-  const file = await open(`${path}.new`, "w", 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(server)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-}
+export const writeServerFile = (dataDir: string, server: ServerFile): Promise<void> =>
+  writePrivateFile(join(dataDir, "server.json"), `${JSON.stringify(server)}\n`);
 
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
