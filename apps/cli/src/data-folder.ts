@@ -31,9 +31,8 @@ const runSchema = z.object({
 
 export type Run = z.infer<typeof runSchema>;
 
-export async function writeRun(dataDir: string, run: Run): Promise<void> {
-  await writePrivateFile(join(dataDir, "run.json"), `${JSON.stringify(run, null, 2)}\n`);
-}
+export const writeRun = (dataDir: string, run: Run): Promise<void> =>
+  writePrivateFile(join(dataDir, "run.json"), `${JSON.stringify(run, null, 2)}\n`);
 
 /** The run of a data folder; undefined when there is no run, or its process is gone. */
 export async function readRun(dataDir: string): Promise<Run | undefined> {
@@ -45,9 +44,8 @@ export async function readRun(dataDir: string): Promise<Run | undefined> {
   }
 }
 
-export async function removeRun(dataDir: string): Promise<void> {
-  await rm(join(dataDir, "run.json"), { force: true });
-}
+export const removeRun = (dataDir: string): Promise<void> =>
+  rm(join(dataDir, "run.json"), { force: true });
 
 const secretsSchema = z.record(z.string(), z.string().min(1));
 

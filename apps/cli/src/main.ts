@@ -17,7 +17,12 @@ export async function main(): Promise<void> {
   const failed = await runCli(process.argv.slice(2), processContext());
   if (failed === undefined) return;
   // A command that failed half-way may have left connections open, which would keep us here.
-  if (process.connected) await notifyParent(failed);
+  if (process.connected) {
+    const { code, message } = failed;
+    await new Promise<void>((resolve) =>
+      process.send?.({ kind: "failed", code, message }, undefined, undefined, () => resolve()),
+    );
+  }
   if (process.stderr.writableNeedDrain) await once(process.stderr, "drain");
   process.exit(failed.exitCode);
 }
@@ -92,11 +97,4 @@ function endWithParent(): void {
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
   // Waiting for that must not keep a command alive that has nothing left to do.
   process.channel?.unref();
-}
-
-function notifyParent(failure: { code: string; message: string }): Promise<void> {
-  return new Promise((resolve) => {
-    const message = { kind: "failed", code: failure.code, message: failure.message };
-    process.send?.(message, undefined, undefined, () => resolve());
-  });
 }

@@ -2,7 +2,6 @@ import { createRequire } from "node:module";
 import tab from "@bomb.sh/tab/commander";
 import { docsOf } from "@millrace/core";
 import { Command, CommanderError } from "commander";
-import { z } from "zod";
 import type { CliContext } from "./context.ts";
 import { reportError } from "./report-error.ts";
 import { printable } from "./terminal-text.ts";
@@ -44,13 +43,8 @@ Variables of the environment, and of a file .env: docs/configuration.md#environm
 
 Exit codes: 0 success, 1 failure, 2 usage error.`;
 
-type AddCommands = (program: Command, context: CliContext) => void;
-
 /** In the order of `millrace --help`. A process loads the file of its own command. */
-const COMMANDS: readonly {
-  readonly names: readonly string[];
-  readonly load: () => Promise<{ readonly addCommands: AddCommands }>;
-}[] = [
+const COMMANDS = [
   { names: ["init", "providers"], load: () => import("./commands/init.ts") },
   { names: ["start"], load: () => import("./commands/start.ts") },
   { names: ["ingress", "worker", "dashboard"], load: () => import("./commands/roles.ts") },
@@ -124,8 +118,8 @@ function usageError(text: string): string {
 }
 
 function version(): string {
-  const manifest: unknown = createRequire(import.meta.url)("../package.json");
-  return z.object({ version: z.string() }).parse(manifest).version;
+  const manifest = createRequire(import.meta.url)("../package.json") as { version: string };
+  return manifest.version;
 }
 
 const COMPLETION_HELP = `

@@ -2,7 +2,7 @@ import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
 export function createProgress(total: number, on: Output) {
-  if (on.isTTY !== true || total < 2) return { step() {}, reach(_done: number) {}, stop() {} };
+  if (on.isTTY !== true || total < 2) return { reach(_done: number) {}, stop() {} };
   const bar = new SingleBar(
     {
       format: "{bar} {value}/{total} | {rate}/s | {eta_formatted} left",
@@ -12,12 +12,10 @@ export function createProgress(total: number, on: Output) {
     Presets.shades_classic,
   );
   const startedAt = performance.now();
-  let done = 0;
   bar.start(total, 0, { rate: 0 });
-  const reach = (reached: number) => {
-    done = reached;
+  const reach = (done: number) => {
     const seconds = (performance.now() - startedAt) / 1_000;
     bar.update(done, { rate: Math.round(done / seconds) });
   };
-  return { step: () => reach(done + 1), reach, stop: () => bar.stop() };
+  return { reach, stop: () => bar.stop() };
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { MillraceError } from "@millrace/core";
 import { replaceFile } from "./replace-file.ts";
 import { runTool, type ServerUser } from "./server-user.ts";
@@ -82,11 +82,7 @@ async function installedBinaries(): Promise<string> {
 
 /** True when the links between the libraries exist; npm makes them in an install script. */
 export async function hasItsLinks(native: string): Promise<boolean> {
-  for (const link of await links(native)) {
-    const found = await stat(join(native, link.path)).catch(() => undefined);
-    if (found === undefined) return false;
-  }
-  return true;
+  return (await links(native)).every(({ path }) => existsSync(join(native, path)));
 }
 
 /**

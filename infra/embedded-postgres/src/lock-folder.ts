@@ -7,10 +7,7 @@ import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identi
 
 const TRIES = 60;
 
-export interface FolderLock {
-  /** Gives the right back. A process that dies gives it back too. */
-  release(): Promise<void>;
-}
+export type FolderLock = Awaited<ReturnType<typeof lockFolder>>;
 
 interface Claim extends ProcessIdentity {
   readonly holds: boolean;
@@ -18,10 +15,10 @@ interface Claim extends ProcessIdentity {
 
 /**
  * Writes a file of this process into `lock/`, and goes on only when it then sees none of another
- * living process: of two that ask at once at most one goes on.
+ * living process: of two that ask at once at most one goes on. A process that dies gives it back.
  * @throws `already_running` with the pid of the process that has it
  */
-export async function lockFolder(folder: string): Promise<FolderLock> {
+export async function lockFolder(folder: string) {
   const locks = join(folder, "lock");
   await mkdir(locks, { recursive: true, mode: 0o700 });
   const me = await identifyProcess(process.pid);

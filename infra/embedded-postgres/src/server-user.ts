@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { stat } from "node:fs/promises";
 
 const NOBODY = 65_534;
@@ -36,13 +37,13 @@ interface ToolResult {
 }
 
 /** Runs one of Postgres' programs to its end; `stdin` is a file descriptor. Never throws. */
-export function runTool(
+export async function runTool(
   path: string,
   args: readonly string[],
   options: { cwd: string; user: ServerUser | undefined; stdin?: number },
 ): Promise<ToolResult> {
-  return new Promise<ToolResult>((resolve) => {
-    let output = "";
+  let output = "";
+  try {
     const child = spawn(path, args, {
       cwd: options.cwd,
       env: SERVER_ENVIRONMENT,
@@ -51,8 +52,10 @@ export function runTool(
     });
     child.stdout?.on("data", (data: Buffer) => (output += data.toString()));
     child.stderr?.on("data", (data: Buffer) => (output += data.toString()));
-    child.once("error", (error) => resolve({ code: null, output: error.message }));
-    child.once("close", (code) => resolve({ code, output }));
+    await once(child, "close");
+    return { code: child.exitCode, output };
+  } catch (error) {
     // Where a user does not exist (a user namespace with root alone) spawn itself throws.
-  }).catch((error: unknown) => ({ code: null, output: String(error) }));
+    return { code: null, output: String(error) };
+  }
 }

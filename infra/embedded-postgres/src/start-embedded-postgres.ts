@@ -1,17 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  chown,
-  mkdir,
-  open,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-} from "node:fs/promises";
+import { chown, mkdir, open, readFile, readlink, realpath, rename, rm } from "node:fs/promises";
 import { MillraceError } from "@millrace/core";
 import { answeringPid, APP_LOGIN, ensureDatabase, ROLE, serverUrl } from "./ask-server.ts";
 import {
@@ -111,8 +102,8 @@ async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promis
   const pgdata = join(dataDir, "data");
   const user = await serverUser(pgdata);
   const bin = await findBinaries(dataDir, user);
-  const initialised = await stat(join(pgdata, "PG_VERSION")).catch(() => undefined);
-  if (initialised !== undefined && (await readServerFile(dataDir)) === undefined) {
+  const isInitialised = existsSync(join(pgdata, "PG_VERSION"));
+  if (isInitialised && (await readServerFile(dataDir)) === undefined) {
     throw new MillraceError(
       "postgres_not_started",
       `Cannot start Postgres in ${JSON.stringify(dataDir)}: server.json, with its password, is ` +
@@ -120,7 +111,7 @@ async function launch(dataDir: string, options: EmbeddedPostgresOptions): Promis
     );
   }
   let server = await chooseServer(dataDir, options.port);
-  if (initialised === undefined) {
+  if (!isInitialised) {
     options.log?.("Initialising Postgres");
     await initialiseData({ bin, pgdata, user }, server.password);
   }

@@ -8,7 +8,6 @@ import {
   statusOf,
   tenantOf,
   wait,
-  type ErrorCode,
 } from "@millrace/core";
 import { reasonOf } from "@millrace/service";
 import type { Command } from "commander";
@@ -110,7 +109,7 @@ function readDeployment({ env, stderr }: CliContext, from: string, stopped: Abor
       throw unavailable(`${url.origin} does not answer: ${reasonOf(error.cause ?? error)}`);
     });
     if (answer.ok) return answer;
-    const { error } = (jsonOf(await answer.text()) ?? {}) as { error?: ApiError };
+    const { error } = (jsonOf(await answer.text()) ?? {}) as { error?: MillraceError };
     if (error === undefined) throw unavailable(`${url.origin} answers ${answer.status}`);
     throw new MillraceError(error.code, `${error.message} (${url.origin})`);
   };
@@ -161,11 +160,6 @@ function readDeployment({ env, stderr }: CliContext, from: string, stopped: Abor
       }
     },
   };
-}
-
-interface ApiError {
-  readonly code: ErrorCode;
-  readonly message: string;
 }
 
 const refused = (why: string) => new MillraceError("invalid_request", `Cannot forward: ${why}`);

@@ -3,15 +3,8 @@ import type { Command } from "commander";
 import { type CliContext, readSettings } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
 
-type RoleMain = (env: Readonly<Record<string, string | undefined>>) => Promise<unknown>;
-
 // Each process loads only its own role.
-const ROLES: readonly {
-  name: string;
-  description: string;
-  help: string;
-  load(): Promise<RoleMain>;
-}[] = [
+const ROLES = [
   {
     name: "ingress",
     description: "receive webhooks: verify, identify, store, acknowledge",

@@ -130,9 +130,8 @@ const READY_MS_MAX = 3_000;
 async function readiness(url: string): Promise<string> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(READY_MS_MAX) });
-    const body: unknown = await response.json();
-    const status = typeof body === "object" && body !== null && "status" in body ? body.status : "";
-    return response.ok && typeof status === "string" ? status : "not ready";
+    const { status = "not ready" } = (await response.json()) as { readonly status?: string };
+    return response.ok ? status : "not ready";
   } catch (error) {
     return `does not answer (${reasonOf(error)})`;
   }

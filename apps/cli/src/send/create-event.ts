@@ -38,20 +38,16 @@ export function identifiedAs(
   provider: Provider,
   event: SignRequest,
   headers: Readonly<Record<string, string>>,
-): readonly EventName[] {
+): readonly Pick<SignRequest, "type" | "eventId">[] {
   const identified = provider.identify({
     method: "POST",
     url: "/",
-    headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-    ),
+    headers: Object.fromEntries(new Headers(headers)),
     body: event.body,
     receivedAtMs: Date.now(),
   });
   return identified.ok ? identified.events : [event];
 }
-
-type EventName = Pick<SignRequest, "type" | "eventId">;
 
 export interface Override {
   readonly path: readonly string[];

@@ -73,13 +73,14 @@ export async function sendMany(
 ): Promise<number> {
   const counts = { accepted: 0, duplicate: 0, rejected: 0 };
   const rejections = new Map<string, number>();
+  let answered = 0;
   const progress = createProgress(count, stderr);
   try {
     await sendAll(
       count,
       (index) => deliver(createEvent(recipe, index)),
       (reply) => {
-        progress.step();
+        progress.reach((answered += 1));
         const verdict = readVerdict(reply);
         counts[typeof verdict === "string" ? verdict : "rejected"] += 1;
         if (typeof verdict === "string") return;
