@@ -1,5 +1,5 @@
 import { readDuration, readMoment, REASON_LENGTH_MAX } from "@millrace/api-contract";
-import { OUTCOMES, TENANT, type Outcome } from "@millrace/core";
+import { OUTCOMES, TENANT } from "@millrace/core";
 import { InvalidArgumentError, Option } from "commander";
 
 export function wholeNumber(bounds: { min: number; max: number }): (text: string) => number {
@@ -57,19 +57,6 @@ export function tenantOption(description: string): Option {
     if (TENANT.test(text)) return text;
     throw new InvalidArgumentError(`It must match ${TENANT.source}.`);
   });
-}
-
-export interface EventFilterOptions {
-  readonly source?: string | undefined;
-  readonly tenant?: string;
-  readonly type?: string;
-  readonly outcome?: Outcome | undefined;
-  readonly error?: string;
-  readonly q?: string;
-  readonly run?: string;
-  readonly find?: string;
-  readonly since?: Date;
-  readonly until?: Date;
 }
 
 export const EVENT_FILTER = {

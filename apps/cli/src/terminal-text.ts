@@ -36,6 +36,23 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
     .join("\n");
 }
 
+interface Result {
+  readonly json?: unknown;
+  readonly text?: string | undefined;
+}
+
+/** Prints each result as its text, or with `--json` on a line of JSON; one without it, not at all. */
+export function createPrinter(
+  { stdout }: { readonly stdout: Output },
+  asJson: true | undefined,
+  stringify: (value: unknown) => string = JSON.stringify,
+) {
+  return ({ json, text }: Result): void => {
+    if (asJson === true) text = json === undefined ? undefined : stringify(json);
+    if (text !== undefined) stdout.write(`${text}\n`);
+  };
+}
+
 interface List<Item> {
   readonly json: true | undefined;
   readonly heads: readonly string[];

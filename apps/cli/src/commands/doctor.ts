@@ -22,6 +22,7 @@ import {
 import { createProgress } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
+import { createPrinter } from "../terminal-text.ts";
 import { partsOf } from "./migrate.ts";
 
 const DOCTOR_HELP = `
@@ -46,14 +47,14 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--json", "print the report as JSON")
     .addHelpText("after", DOCTOR_HELP)
     .action(async ({ json }: { json?: true }) => {
-      context.setExitCode(await runDoctor(context, json === true));
+      context.setExitCode(await runDoctor(context, json));
     });
 }
 
 const EXAMPLES_MAX = 5;
 
 /** Returns the exit code: 0 no problem, 1 a problem, 2 unknown. */
-async function runDoctor(context: CliContext, json: boolean): Promise<number> {
+async function runDoctor(context: CliContext, json: true | undefined): Promise<number> {
   let report: Report;
   try {
     report = await examine(context);
@@ -61,7 +62,7 @@ async function runDoctor(context: CliContext, json: boolean): Promise<number> {
     reportError(error, context.stderr, { withStack: false });
     return 2;
   }
-  context.stdout.write(`${json ? asJson(report) : asText(report, context.stdout)}\n`);
+  createPrinter(context, json)({ json: asJson(report), text: asText(report, context.stdout) });
   return exitCodeOf(report);
 }
 

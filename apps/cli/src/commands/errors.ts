@@ -1,8 +1,9 @@
 import {
   ERROR_ORDERS,
   ERROR_STATES,
-  type ErrorState,
   type ErrorGroup,
+  type ErrorState,
+  type ReadQueryOf,
 } from "@millrace/api-contract";
 import { changeError } from "@millrace/operations";
 import type { Command } from "commander";
@@ -10,14 +11,9 @@ import type { CliContext } from "../context.ts";
 import { age } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
 import { actorOf, withLedger } from "../stores.ts";
-import { cut, formatTable, printable, widthOf } from "../terminal-text.ts";
+import { createPrinter, cut, formatTable, printable, widthOf } from "../terminal-text.ts";
 
-interface Options {
-  readonly state?: ErrorState;
-  readonly source?: string;
-  readonly type?: string;
-  readonly q?: string;
-  readonly sort?: (typeof ERROR_ORDERS)[number];
+interface Options extends Partial<Omit<ReadQueryOf<"get /errors">, "limit">> {
   readonly limit: number;
   readonly resolve?: true;
   readonly ignore?: true;
@@ -82,20 +78,20 @@ async function runErrors(
   set: ErrorState | undefined,
   { note, reason, json, limit, source, type, q, sort = "last", state = "open" }: Options,
 ): Promise<void> {
-  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const print = createPrinter(context, json);
   await withLedger(context, async (ledger) => {
     if (fingerprint === undefined) {
       const { errors, total } = await ledger.errors.find({ source, type, q, sort, state, limit });
-      if (json === true) for (const error of errors) print(JSON.stringify(error));
-      else print(listText(errors, total, context.stdout));
+      for (const error of errors) print({ json: error });
+      print({ text: listText(errors, total, context.stdout) });
       return;
     }
     const deps = { ledger, actor: actorOf(context, reason) };
     const error = await (set === undefined
       ? ledger.errors.get(fingerprint)
       : changeError(deps, fingerprint, { state: set, note }));
-    if (json === true) print(JSON.stringify(error));
-    else print(set === undefined ? errorText(error, new Date()) : `${set} ${error.fingerprint}`);
+    const done = set && `${set} ${error.fingerprint}`;
+    print({ json: error, text: done ?? errorText(error, new Date()) });
   });
 }
 

@@ -11,27 +11,21 @@ import {
   type EventLookup,
   stringifyJson,
 } from "@millrace/core";
-import type { EventSearch, EventRecord, Ledger } from "@millrace/ledger";
+import type { EventFilter, EventRecord, EventSearch, Ledger } from "@millrace/ledger";
 import { listQueued, openBody, readFilter, showEvent, type ShowDeps } from "@millrace/operations";
 import { reasonOf } from "@millrace/service";
 import type { Command } from "commander";
 import { type CliContext, loadProject, readSettings } from "../context.ts";
 import { formatDetail, formatList, formatQueued } from "../events/format-events.ts";
-import {
-  EVENT_FILTER,
-  type EventFilterOptions,
-  outcomeOption,
-  choice,
-  wholeNumber,
-} from "../parse-option.ts";
+import { EVENT_FILTER, outcomeOption, choice, wholeNumber } from "../parse-option.ts";
 import { requireSource } from "../find-source.ts";
 import { findProject, findStores, withLedger, withQueues } from "../stores.ts";
-import { printable } from "../terminal-text.ts";
+import { createPrinter, printable } from "../terminal-text.ts";
 
 /** The column STATUS shows a status, or the outcome of an event that no handler completed. */
 const STATUSES = [...EVENT_STATUSES, ...OUTCOMES.filter((outcome) => outcome !== "handled")];
 
-interface Options extends EventFilterOptions {
+interface Options extends Omit<EventFilter, "status"> {
   readonly status?: (typeof STATUSES)[number];
   readonly limit: number;
   readonly json?: true | undefined;
@@ -105,19 +99,19 @@ async function list(
   { limit, json }: Pick<Options, "limit" | "json">,
 ): Promise<void> {
   const rows: EventRow[] = [];
-  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const print = createPrinter(context, json);
   const queued = await withLedger(context, async (ledger) => {
     const config = filter.find === undefined ? undefined : await findConfig(context);
     const search = await readFilter(ledger, filter, config?.sources);
     const waiting = await readQueued(context, ledger, { ...search, limit });
-    if (json === true) for (const row of waiting?.events ?? []) print(JSON.stringify(row));
+    for (const row of waiting?.events ?? []) print({ json: row });
     let left = limit;
     let cursor: string | undefined;
     while (left > 0) {
       const size = Math.min(left, PAGE);
       const page = await ledger.reads.findEvents({ ...search, limit: size, cursor });
-      if (json === true) for (const event of page.events) print(JSON.stringify(event));
-      else rows.push(...page.events);
+      for (const event of page.events) print({ json: event });
+      if (json !== true) rows.push(...page.events);
       left -= page.events.length;
       if (page.next === null) break;
       if (page.searched_to !== null && left > 0) {
@@ -134,9 +128,9 @@ async function list(
   if (json === true) return;
   const now = new Date();
   const waiting = formatQueued(queued, now);
-  if (rows.length > 0) print(`${waiting}${formatList(rows, now, context.stdout)}`);
+  if (rows.length > 0) print({ text: `${waiting}${formatList(rows, now, context.stdout)}` });
   else if (waiting !== "") context.stdout.write(waiting);
-  else print(await noneText(context, filter));
+  else print({ text: await noneText(context, filter) });
 }
 
 /** @throws `unknown_source` where no event was found because the config has no such source */
@@ -187,14 +181,17 @@ async function show(
   const provider = (await findConfig(context))?.sources[source]?.provider;
   const about = { authenticated_only: provider?.authenticatedOnly === true };
   const note = about.authenticated_only ? " (authenticated only, not verified)" : "";
-  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const print = createPrinter(context, json, stringifyJson);
   if (found.stage === "queued") {
     const { stage, job } = found;
-    const queued = { stage, source, event_id: eventId, job: job.state, ...about };
-    const line = `${source}${note} ${printable(eventId)} waits on its queue (${job.state})`;
-    print(json === true ? JSON.stringify(queued) : line);
-  } else if (json === true) print(stringifyJson({ ...asJson(found.detail), ...about }));
-  else print(formatDetail(found.detail, new Date(), note));
+    print({
+      json: { stage, source, event_id: eventId, job: job.state, ...about },
+      text: `${source}${note} ${printable(eventId)} waits on its queue (${job.state})`,
+    });
+    return;
+  }
+  const text = formatDetail(found.detail, new Date(), note);
+  print({ json: { ...asJson(found.detail), ...about }, text });
 }
 
 /** Asks the ledger first, which needs no config, and then the queues. @throws `event_not_found` */

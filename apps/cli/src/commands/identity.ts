@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { choice } from "../parse-option.ts";
 import { findProject, withOpen, withQueues } from "../stores.ts";
+import { createPrinter } from "../terminal-text.ts";
 
 const RESTORED_HELP = `
 After the database was restored from a dump, moved to another server, or upgraded with pg_upgrade:
@@ -49,7 +50,7 @@ async function runRestored(context: CliContext, json: true | undefined): Promise
     await repair.keepIdentity(identity, { signs: false });
     const { ledger } = identity;
     const text = `restored: workers of the ledger ${ledger} can start here`;
-    context.stdout.write(`${json === true ? JSON.stringify({ ledger }) : text}\n`);
+    createPrinter(context, json)({ json: { ledger }, text });
   });
 }
 
@@ -71,7 +72,7 @@ async function runAdopt(context: CliContext, { pending, json }: AdoptOptions): P
     }
     const told = holdPending ? `; ${held} pending events are failed (given_up)` : "";
     const text = `adopted: this is the ledger ${ledger} now${told}`;
-    context.stdout.write(`${json === true ? JSON.stringify({ ledger, held }) : text}\n`);
+    createPrinter(context, json)({ json: { ledger, held }, text });
   });
 }
 

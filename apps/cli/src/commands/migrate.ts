@@ -4,6 +4,7 @@ import type { LoadedConfig } from "@millrace/service";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { findProject, type Pool, type Stores, withPool, withQueues } from "../stores.ts";
+import { createPrinter } from "../terminal-text.ts";
 
 const MIGRATE_HELP = `
 Applies pending migrations: Millrace's own, then the folder that the config names as "migrations",
@@ -32,14 +33,13 @@ interface MigrateOptions {
 
 async function runMigrate(context: CliContext, { check, json }: MigrateOptions): Promise<void> {
   const project = await findProject(context);
-  const print: Say = (part, applied) => {
-    const line = json === true ? JSON.stringify({ part, applied }) : migratedText(part, applied);
-    context.stdout.write(`${line}\n`);
-  };
-  if (check !== true) return await migrateAll(project, print);
+  const print = createPrinter(context, json);
+  const say: Say = (part, applied) =>
+    print({ json: { part, applied }, text: migratedText(part, applied) });
+  if (check !== true) return await migrateAll(project, say);
   await eachPart(project, async (pool, { name, options }) => {
     await checkSchema(pool, options);
-    print(name, []);
+    say(name, []);
   });
 }
 

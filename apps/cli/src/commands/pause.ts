@@ -4,27 +4,31 @@ import { type CliContext, loadProject } from "../context.ts";
 import { requireSource } from "../find-source.ts";
 import { reasonText } from "../parse-option.ts";
 import { withOperator } from "../stores.ts";
+import { createPrinter } from "../terminal-text.ts";
 
-const PAUSE_HELP = {
-  pause: `
+const VERBS = {
+  pause: {
+    does: "stop processing events from sources",
+    help: `
 Workers stop taking events from these sources until \`millrace resume\`. Running handlers finish, and
 new deliveries are still accepted and stored.
 
 Examples:
   $ millrace pause stripe --reason "the bank is down"
   $ millrace pause shop-eu shop-us`,
-  resume: `
+  },
+  resume: {
+    does: "process events from paused sources again",
+    help: `
 Examples:
   $ millrace resume stripe
   $ millrace resume --all`,
+  },
 };
 
 export function addCommands(program: Command, context: CliContext): void {
   for (const verb of ["pause", "resume"] as const) {
-    const does =
-      verb === "pause"
-        ? "stop processing events from sources"
-        : "process events from paused sources again";
+    const { does, help } = VERBS[verb];
     program
       .command(verb)
       .description(does)
@@ -32,7 +36,7 @@ export function addCommands(program: Command, context: CliContext): void {
       .option("--all", "all sources")
       .option("--reason <text>", "reason, recorded in the audit log", reasonText)
       .option("--json", "print a line of JSON for each source")
-      .addHelpText("after", PAUSE_HELP[verb])
+      .addHelpText("after", help)
       .action((names: string[], options: PauseOptions) => runPause(context, verb, names, options));
   }
 }
@@ -51,13 +55,12 @@ async function runPause(
 ): Promise<void> {
   const { config } = await loadProject(context);
   const sources = chooseSources(config, names, options);
+  const print = createPrinter(context, options.json);
   await withOperator(context, options.reason, async (operator) => {
     for (const source of sources) {
       const paused = verb === "pause";
       await operator.setPaused(source, paused);
-      const line =
-        options.json === true ? JSON.stringify({ source, paused }) : `${verb}d ${source}`;
-      context.stdout.write(`${line}\n`);
+      print({ json: { source, paused }, text: `${verb}d ${source}` });
     }
   });
 }

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { onStopRequest } from "../stop-request.ts";
 import { findProject, withOpen } from "../stores.ts";
+import { createPrinter } from "../terminal-text.ts";
 
 const RETENTION_HELP = `
 Workers do this automatically, every hour. The config's \`retention\` settings say how long data is
@@ -60,8 +61,14 @@ async function runRetentionCommand(context: CliContext, json: true | undefined):
         throw error;
       })
       .finally(stop.dispose);
-    const text = json === true ? resultJson(result, counts) : resultText(result, counts);
-    context.stdout.write(`${text}\n`);
+    const { busy = [], oldestDay = null } = result.kind === "done" ? result : {};
+    createPrinter(
+      context,
+      json,
+    )({
+      json: { outcome: result.kind, ...counts, busy, oldest_day: oldestDay },
+      text: resultText(result, counts),
+    });
     return result.kind === "done" ? 0 : 1;
   });
 }
@@ -76,14 +83,6 @@ function resultText(result: Ending, counts: Counts): string {
   if (result.kind === "cancelled") return [...lines, "stopped before the end"].join("\n");
   const busy = result.busy.map((day) => `left ${day} for the next run: its bodies are in use`);
   return [...lines, ...busy].join("\n");
-}
-
-function resultJson(result: Ending, counts: Counts): string {
-  return JSON.stringify({
-    ...{ outcome: result.kind, ...counts },
-    busy: result.kind === "done" ? result.busy : [],
-    oldest_day: result.kind === "done" ? (result.oldestDay ?? null) : null,
-  });
 }
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;

@@ -1,6 +1,7 @@
 import { COUNT_MAX, RATE_DEFAULT, UNCONFIRMED_MAX, type BulkVerb } from "@millrace/api-contract";
 import { REASON_WORDS, timeText, VERB_WORDS } from "@millrace/api-contract/run-text";
-import type { EventLookup, EventStatus } from "@millrace/core";
+import type { EventLookup } from "@millrace/core";
+import type { BulkFilter } from "@millrace/ledger";
 import { readFilter, requireBulk, type BulkCount, type BulkRunOptions } from "@millrace/operations";
 import type { Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
@@ -9,7 +10,6 @@ import {
   choice,
   duration,
   EVENT_FILTER,
-  type EventFilterOptions,
   outcomeOption,
   positiveNumber,
   reasonText,
@@ -19,7 +19,7 @@ import {
 } from "../parse-option.ts";
 import { number, skippedText, watchRun } from "../runs/watch-run.ts";
 import { withOperator } from "../stores.ts";
-import { printable } from "../terminal-text.ts";
+import { createPrinter, printable } from "../terminal-text.ts";
 
 const BULK_HELP = `
 Uses DATABASE_URL and REDIS_URL, or the running \`millrace start\`. With a filter it starts a bulk run,
@@ -87,27 +87,17 @@ export function addCommands(program: Command, context: CliContext): void {
   }
 }
 
-interface VerbOptions {
-  readonly json?: true | undefined;
-  readonly reason?: string | undefined;
-  readonly wait?: boolean | undefined;
-}
-
-interface ManyOptions extends VerbOptions, EventFilterOptions {
-  readonly status?: EventStatus;
-  readonly all?: true;
+interface Options extends BulkFilter, Pick<BulkRunOptions, "all" | "limit" | "canary"> {
   readonly expect?: number;
-  readonly limit?: number;
   readonly rate?: number;
   readonly dryRun?: true;
-  readonly canary?: number;
   readonly maxFailed?: number;
-}
-
-interface OneOptions extends VerbOptions {
   readonly generation?: number;
-  readonly timeout?: number;
   readonly conflict?: string;
+  readonly wait?: boolean | undefined;
+  readonly timeout?: number;
+  readonly reason?: string | undefined;
+  readonly json?: true | undefined;
 }
 
 function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
@@ -150,7 +140,7 @@ const countUpTo = (max: number) => wholeNumber({ min: 0, max });
 
 async function runVerb(command: Command, context: CliContext, verb: BulkVerb): Promise<number> {
   const [source, eventId] = command.args;
-  const options = command.opts<OneOptions & ManyOptions>();
+  const options = command.opts<Options>();
   const { json, reason, wait, timeout, generation, conflict, ...many } = options;
   if (timeout !== undefined && wait !== true) command.error("error: --timeout needs --wait");
   if (source === undefined) {
@@ -176,7 +166,7 @@ async function runMany(
   command: Command,
   context: CliContext,
   verb: BulkVerb,
-  asked: ManyOptions,
+  asked: Options,
 ): Promise<number> {
   const { json, reason, wait = true, dryRun, ...selected } = asked;
   const { all, limit, rate, expect: expected, canary, maxFailed, ...found } = selected;
@@ -185,33 +175,28 @@ async function runMany(
       `error: nothing to ${VERB_WORDS[verb].verb}: give a source and an id, a filter, or --all`,
     );
   }
-  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const print = createPrinter(context, json);
   return await withOperator(context, reason, async (operator, ledger) => {
     const filter = requireBulk(await readFilter(ledger, found));
     const pace = { ratePerSecond: rate, canary, failedShareMax: maxFailed };
     const options = { filter, all, limit, expected, ...pace };
     const counted = await operator.countRun(verb, options);
     if (dryRun === true) {
-      print(json === true ? countJson(verb, counted) : countText(verb, counted));
+      print(countResult(verb, counted));
       return 0;
     }
     if (counted.count === 0 && all !== true) {
-      print(json === true ? JSON.stringify({ run: null }) : "No event matches.");
+      print({ json: { run: null }, text: "No event matches." });
       return 0;
     }
     const confirmed = await confirm(context, verb, options, counted);
     const run = await operator.startRun(verb, { ...options, expected: confirmed });
-    if (json !== true) {
-      const far = run.total === null ? `more than ${number(COUNT_MAX)}` : number(run.total);
-      const events = run.total === 1 ? "1 event" : `${far} events`;
-      const time = timeText(run.total ?? COUNT_MAX, run.rate, run.total === null);
-      print(
-        `run ${run.id}: ${VERB_WORDS[verb].verb} ${events}, ${number(run.rate)} per second, in ${time}`,
-      );
-    }
-    if (wait) return await watchRun(context, ledger, run, json === true);
-    if (json === true) print(JSON.stringify(run));
-    return 0;
+    const far = run.total === null ? `more than ${number(COUNT_MAX)}` : number(run.total);
+    const events = run.total === 1 ? "1 event" : `${far} events`;
+    const time = timeText(run.total ?? COUNT_MAX, run.rate, run.total === null);
+    const what = `${VERB_WORDS[verb].verb} ${events}, ${number(run.rate)} per second, in ${time}`;
+    print({ json: wait ? undefined : run, text: `run ${run.id}: ${what}` });
+    return wait ? await watchRun(context, ledger, run, json) : 0;
   });
 }
 
@@ -234,35 +219,25 @@ async function confirm(
   return /^\d+$/.test(typed) ? Number(typed) : -1;
 }
 
-function countJson(verb: BulkVerb, counted: BulkCount): string {
-  return JSON.stringify({
-    [VERB_WORDS[verb].field]: wouldRun(counted),
-    skipped: counted.skipped,
-    dryRun: true,
-    more_than: counted.more ? counted.count : undefined,
-  });
-}
-
-function countText(verb: BulkVerb, counted: BulkCount): string {
-  const { count, more, skipped } = counted;
+function countResult(verb: BulkVerb, { count, more, skipped }: BulkCount) {
+  const { done, field } = VERB_WORDS[verb];
+  const wouldRun = count - Object.values(skipped).reduce((sum, of) => sum + of, 0);
   const lines = [
-    `would be ${VERB_WORDS[verb].done}: ${more ? "more than " : ""}${wouldRun(counted)}`,
+    `would be ${done}: ${more ? "more than " : ""}${wouldRun}`,
     ...Object.entries(skipped).map(([reason, of]) => skippedText(reason, String(of))),
   ];
   if (count === 0) lines.push("No event matches.");
-  return lines.join("\n");
+  const json = { [field]: wouldRun, skipped, dryRun: true, more_than: more ? count : undefined };
+  return { json, text: lines.join("\n") };
 }
-
-const wouldRun = ({ count, skipped }: BulkCount): number =>
-  count - Object.values(skipped).reduce((sum, of) => sum + of, 0);
 
 async function runOne(
   context: CliContext,
   verb: BulkVerb,
   lookup: EventLookup,
-  { json, reason, wait, timeout: waitMs = WAIT_MS, conflict: bodyHash }: OneOptions,
+  { json, reason, wait, timeout: waitMs = WAIT_MS, conflict: bodyHash }: Options,
 ): Promise<number> {
-  const print = (text: string) => context.stdout.write(`${text}\n`);
+  const print = createPrinter(context, json);
   return await withOperator(context, reason, async (operator, ledger) => {
     const acts = {
       retry: () => operator.retryEvent(lookup),
@@ -277,20 +252,16 @@ async function runOne(
       skipped === undefined
         ? { [field]: 1, skipped: {}, generation }
         : { [field]: 0, skipped: { [skipped]: 1 } };
-    if (json !== true) {
-      const name = `${done} ${lookup.source} ${printable(lookup.eventId)}`;
-      const as = generation === undefined ? "" : ` as generation ${generation}`;
-      print(skipped ? `not ${name}: ${REASON_WORDS[skipped]} (${skipped})` : `${name}${as}`);
-    }
+    const name = `${done} ${lookup.source} ${printable(lookup.eventId)}`;
+    const as = generation === undefined ? "" : ` as generation ${generation}`;
+    const text = skipped ? `not ${name}: ${REASON_WORDS[skipped]} (${skipped})` : `${name}${as}`;
     // An event that is given up has failed, and there is nothing to wait for.
-    if (skipped !== undefined || wait !== true || verb === "give_up") {
-      if (json === true) print(JSON.stringify(counts));
-      return skipped === undefined ? 0 : 1;
-    }
+    const waits = skipped === undefined && wait === true && verb !== "give_up";
+    print({ json: waits ? undefined : counts, text });
+    if (!waits) return skipped === undefined ? 0 : 1;
     const run = generation === undefined ? lookup : { ...lookup, generation };
     const ended = await awaitEnd(ledger, run, waitMs);
-    const event = ended ?? null;
-    print(json === true ? JSON.stringify({ ...counts, event }) : describeEnd(ended, waitMs));
+    print({ json: { ...counts, event: ended ?? null }, text: describeEnd(ended, waitMs) });
     return exitCodeOf(ended);
   });
 }

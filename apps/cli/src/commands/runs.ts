@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
 import { number, resultText, watchRun } from "../runs/watch-run.ts";
 import { actorOf, withLedger } from "../stores.ts";
-import { printable, writeList } from "../terminal-text.ts";
+import { createPrinter, printable, writeList } from "../terminal-text.ts";
 
 const RUNS_HELP = `
 \`millrace retry\`, \`replay\`, and \`give-up\` with a filter start a bulk run. A worker works it off, also after
@@ -37,7 +37,7 @@ export function addCommands(program: Command, context: CliContext): void {
       if (id === undefined) return await listRuns(context, options);
       await withLedger(context, async (ledger) => {
         const run = await ledger.bulkRuns.get(id);
-        context.setExitCode(await watchRun(context, ledger, run, options.json === true));
+        context.setExitCode(await watchRun(context, ledger, run, options.json));
       });
     });
   const changing = (verb: string, does: string) =>
@@ -100,7 +100,7 @@ async function changeRun(
   await withLedger(context, async (ledger) => {
     const actor = actorOf(context, reason);
     const run = await changeBulkRun({ ledger, actor }, id, change);
-    context.stdout.write(`${json === true ? JSON.stringify(run) : changeText(run)}\n`);
+    createPrinter(context, json)({ json: run, text: changeText(run) });
   });
 }
 

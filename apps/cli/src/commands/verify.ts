@@ -6,7 +6,7 @@ import { z } from "zod";
 import { type CliContext, readInput } from "../context.ts";
 import { findReceiver } from "../find-source.ts";
 import { tenantOption } from "../parse-option.ts";
-import { printable } from "../terminal-text.ts";
+import { createPrinter, printable } from "../terminal-text.ts";
 import { diagnose } from "../verify/diagnose.ts";
 
 const HELP = `
@@ -56,18 +56,18 @@ async function runVerify(
   });
   const verdict = valid ? "valid" : `not valid (${failure?.reason ?? code})`;
   const { reason = null, seconds = null } = failure ?? {};
-  const text =
-    json === true
-      ? JSON.stringify({ source: name, valid, code: code ?? null, reason, seconds, sentences })
-      : [`${name}: ${verdict}`, ...sentences.map(printable)].join("\n");
-  context.stdout.write(`${text}\n`);
+  createPrinter(
+    context,
+    json,
+  )({
+    json: { source: name, valid, code: code ?? null, reason, seconds, sentences },
+    text: [`${name}: ${verdict}`, ...sentences.map(printable)].join("\n"),
+  });
   return valid ? 0 : 1;
 }
 
 /** The first byte of gzip (RFC 1952), which no JSON begins with. */
 const GZIP = 0x1f;
-
-type SavedRequest = Omit<Delivery, "receivedAtMs">;
 
 const jsonRequest = z.object({
   method: z.string().default("POST"),
@@ -77,7 +77,7 @@ const jsonRequest = z.object({
 });
 
 /** HTTP/1.1 as it came, or JSON `{ method, url, headers, body }`. @throws `invalid_request` */
-export function readRequest(bytes: Buffer): SavedRequest {
+export function readRequest(bytes: Buffer): Omit<Delivery, "receivedAtMs"> {
   const isJson = bytes.toString("latin1").trimStart().startsWith("{");
   try {
     const { url, headers, ...rest } = isJson ? readJson(bytes.toString()) : readHttp(bytes);

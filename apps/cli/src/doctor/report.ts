@@ -96,16 +96,11 @@ export function asText({ checks, diagnosis }: Report, to: Output): string {
   return sections.join("\n\n");
 }
 
-export function asJson({ checks, diagnosis }: Report): string {
-  const disagreements =
-    diagnosis &&
-    [...diagnosis.found].map(([kind, { count, examples }]) => {
-      const { ledger, job, act } = DISAGREEMENTS[kind];
-      return { kind, count, ledger, job, act, examples };
-    });
-  return JSON.stringify({
-    checks,
-    looked: diagnosis?.looked ?? null,
-    disagreements: disagreements ?? null,
+export function asJson({ checks, diagnosis }: Report) {
+  if (diagnosis === undefined) return { checks, looked: null, disagreements: null };
+  const disagreements = [...diagnosis.found].map(([kind, { count, examples }]) => {
+    const { ledger, job, act } = DISAGREEMENTS[kind];
+    return { kind, count, ledger, job, act, examples };
   });
+  return { checks, looked: diagnosis.looked, disagreements };
 }

@@ -5,7 +5,7 @@ import type { Ledger } from "@millrace/ledger";
 import type { CliContext } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { onStopRequest } from "../stop-request.ts";
-import { printable } from "../terminal-text.ts";
+import { createPrinter, printable } from "../terminal-text.ts";
 
 const POLL_MS = 1_000;
 /** Milliseconds without a worker, or without a result, after which it says so. */
@@ -16,9 +16,9 @@ export async function watchRun(
   context: CliContext,
   ledger: Pick<Ledger, "bulkRuns">,
   started: BulkRun,
-  json: boolean,
+  json: true | undefined,
 ): Promise<number> {
-  const { stderr, stdout } = context;
+  const { stderr } = context;
   const stop = onStopRequest(context, () => context.exit(1));
   const progress = createProgress(started.total ?? 0, stderr);
   const said = new Set<string>();
@@ -50,7 +50,7 @@ export async function watchRun(
     );
     return 1;
   }
-  stdout.write(`${json ? JSON.stringify(run) : resultText(run)}\n`);
+  createPrinter(context, json)({ json: run, text: resultText(run) });
   return run.state === "finished" ? 0 : 1;
 }
 
