@@ -3,9 +3,11 @@ import { expect, test } from "vitest";
 import { BIN } from "../support/millrace-process.ts";
 import { millrace } from "../support/run-in-process.ts";
 
-function complete(...words: string[]): string[] {
+const complete = (...words: string[]) => completeIn(".", ...words);
+
+function completeIn(cwd: string, ...words: string[]): string[] {
   const { stdout, status } = spawnSync(process.execPath, [BIN, "complete", "--", ...words], {
-    encoding: "utf8",
+    ...{ cwd, encoding: "utf8" },
   });
   expect(status).toBe(0);
   return stdout
@@ -18,6 +20,13 @@ test("commands, their options and the words these take are completed", () => {
   expect(complete("re")).toEqual(["retry", "replay", "resume", "restored", "retention"]);
   expect(complete("events", "--st")).toEqual(["--status"]);
   expect(complete("events", "--status", "")).toEqual(["pending", "completed", "failed", "ignored"]);
+});
+
+test("a source is completed by the names of the config, and by none where there is no config", () => {
+  expect(complete("pause", "str")).toEqual(["stripe"]);
+  expect(complete("send", "")).toContain("github");
+  expect(complete("verify", "--source", "str")).toEqual(["stripe"]);
+  expect(completeIn("/", "events", "")).toEqual([]);
 });
 
 test.each(["bash", "zsh", "fish"])("the script for %s asks the command itself", (shell) => {

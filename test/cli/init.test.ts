@@ -93,7 +93,11 @@ test("what git ignores already stays, and what is missing is added once", async 
   const folder = join(base, "ignored");
   await mkdir(folder);
   await writeFile(join(folder, ".gitignore"), "dist\nnode_modules");
-  await millrace(["init"], { cwd: folder });
+  const { stdout } = await millrace(["init", "--json"], { cwd: folder });
+  expect(JSON.parse(stdout)).toMatchObject({
+    wrote: expect.arrayContaining(["millrace.config.ts", "tsconfig.json", ".gitignore"]),
+    next: expect.arrayContaining(["npx millrace send stripe payment_intent.succeeded"]),
+  });
   expect(await readFile(join(folder, ".gitignore"), "utf8")).toBe(
     "dist\nnode_modules\n.env\n.millrace/\n",
   );

@@ -58,7 +58,7 @@ describe("millrace start, in the way of others,", () => {
   beforeAll(async () => {
     stranger = createServer();
     port = await listenOnLoopback(stranger);
-    running = start({ INGRESS_PORT: String(port) }, ["--workers", "1"]);
+    running = start({ INGRESS_PORT: String(port) }, ["--workers", "1", "--json"]);
     await running.greeted();
   });
   afterAll(async () => {
@@ -69,7 +69,15 @@ describe("millrace start, in the way of others,", () => {
 
   test("takes the next free port and says so", async () => {
     const run = await running.run();
-    expect(running.output()).toContain(run.ingress_url);
+    const line = running
+      .output()
+      .split("\n")
+      .find((each) => each.startsWith('{"ingress_url"'));
+    const { dashboard_url, ingress_url, processes } = run;
+    expect(JSON.parse(line ?? "")).toMatchObject({
+      ...{ ingress_url, dashboard_url, dashboard_user: null, processes, queue: "postgres" },
+      database: { host: "127.0.0.1", login: "millrace_app", name: "millrace", embedded: true },
+    });
     // Others on this machine may have the ports right behind it.
     const found = Number(new URL(run.ingress_url).port);
     expect(found).toBeGreaterThan(port);

@@ -48,7 +48,9 @@ export function startMillrace(
     return code ?? signal ?? "SIGKILL";
   });
   const greeted = async () => {
-    await until(() => isOver || output().includes("Ctrl-C stops"), { what: "the greeting" });
+    await until(() => isOver || /Ctrl-C stops|"ingress_url"/.test(output()), {
+      what: "the greeting",
+    });
     if (isOver) throw new Error(`Cannot start: it ended\n${output()}`);
     await until(() => runOf(dataDir));
   };

@@ -29,6 +29,8 @@ describe("millrace start", () => {
     for (const { port } of run.processes) {
       await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200);
     }
+    const [, after = ""] = running.output().split("Ctrl-C stops all of it.");
+    expect(after).not.toMatch(/"msg":"(listening|taking jobs|connections of Postgres)"/);
     expect(running.output()).toContain(`${run.ingress_url}/webhooks/<source>`);
     expect(running.output()).toContain(`${run.dashboard_url}/queues`);
     expect(running.output()).toContain("npx millrace send acme");
@@ -44,6 +46,21 @@ describe("millrace start", () => {
     await completed(running, "msg_found_1");
     const again = await command("send", "acme", "test.effect", "--id", "msg_found_1");
     expect(again.stdout).toContain("duplicate");
+    const json = await command(
+      "send",
+      "acme",
+      "test.effect",
+      "--id",
+      "msg_json",
+      "--wait",
+      "--json",
+    );
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      ...{ source: "acme", type: "test.effect", event_id: "msg_json" },
+      ...{ status: 202, outcome: "accepted", code: null, event: { status: "completed" } },
+    });
+    const two = await command("send", "stripe", "--count", "2", "--json");
+    expect(two.stdout).toMatch(/^(\{"source":"stripe",.*"outcome":"accepted".*\}\n){2}$/);
     const many = await command("send", "stripe", "--count", "5");
     expect(many.stdout).toMatch(/sent +5\naccepted +5\nduplicate +0\nrejected +0\n/);
     expect(many.code).toBe(0);
@@ -56,6 +73,12 @@ describe("millrace start", () => {
     const { code, stdout } = await millrace(["send", "acme", "test.effect"], { env });
     expect(stdout).toMatch(/401[^]*invalid_signature/);
     expect(code).toBe(1);
+    const json = await millrace(["send", "acme", "test.effect", "--json"], { env });
+    const refused = { status: 401, outcome: "rejected", code: "invalid_signature" };
+    expect(json).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(JSON.stringify(refused).slice(1)),
+    });
   });
 
   test("a second one in the same folder is refused by name", async () => {

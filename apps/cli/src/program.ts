@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import tab from "@bomb.sh/tab/commander";
 import { docsOf } from "@millrace/core";
 import { Command, CommanderError } from "commander";
-import type { CliContext } from "./context.ts";
+import { type CliContext, loadProject } from "./context.ts";
 import { reportError } from "./report-error.ts";
 import { printable } from "./terminal-text.ts";
 
@@ -87,6 +87,7 @@ async function createProgram(context: CliContext, wanted: string | undefined): P
     const { addCommands } = await load();
     addCommands(program, context);
   }
+  if (wanted === "complete") await completeSources(program, context);
   addCompletion(program);
   addHelpCommand(program);
   for (const command of program.commands) {
@@ -130,6 +131,19 @@ Examples:
   $ source <(millrace completion bash)                    # in ~/.bashrc to keep it
   $ source <(millrace completion zsh)                     # in ~/.zshrc
   $ millrace completion fish > ~/.config/fish/completions/millrace.fish`;
+
+/** Gives what takes a source the names of the project's config, where there is one. */
+async function completeSources({ commands }: Command, context: CliContext): Promise<void> {
+  const project = await loadProject(context).catch(() => undefined);
+  const names = Object.keys(project?.config.sources ?? {});
+  for (const { registeredArguments, options } of commands) {
+    const taking = [
+      ...registeredArguments.filter((argument) => /^sources?$/.test(argument.name())),
+      ...options.filter(({ flags }) => flags === "--source <source>"),
+    ];
+    for (const each of taking) each.argChoices = names;
+  }
+}
 
 function addCompletion(program: Command): void {
   tab(program, { completionCommandName: "completion" });

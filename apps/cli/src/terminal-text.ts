@@ -41,6 +41,8 @@ interface Result {
   readonly text?: string | undefined;
 }
 
+export type Printer = ReturnType<typeof createPrinter>;
+
 /** Prints each result as its text, or with `--json` on a line of JSON; one without it, not at all. */
 export function createPrinter(
   { stdout }: { readonly stdout: Output },

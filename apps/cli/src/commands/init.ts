@@ -6,7 +6,7 @@ import { BINARIES_PACKAGE } from "@millrace/embedded-postgres";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { IGNORED, projectFiles, STARTERS, TSCONFIG } from "../init/templates.ts";
-import { writeList } from "../terminal-text.ts";
+import { createPrinter, writeList } from "../terminal-text.ts";
 
 const INIT_HELP = `
 Writes millrace.config.ts, handlers.ts, a first migration, .env.example, and .oxlintrc.json, which
@@ -35,10 +35,11 @@ export function addCommands(program: Command, context: CliContext): void {
         .argParser(senders)
         .default(["stripe"], "stripe"),
     )
+    .option("--json", "print the files and the next steps as JSON")
     .addHelpText("after", INIT_HELP)
-    .action(async (folder: string, { source }: { source: readonly string[] }) => {
-      await runInit(context, resolve(context.cwd, folder), source);
-    });
+    .action((folder: string, options: InitOptions) =>
+      runInit(context, resolve(context.cwd, folder), options),
+    );
   program
     .command("providers")
     .description("list the senders that have a provider")
@@ -72,12 +73,23 @@ function senders(text: string): readonly string[] {
   );
 }
 
+interface InitOptions {
+  readonly source: readonly string[];
+  readonly json?: true;
+}
+
 /** @throws `file_exists`: then nothing is written. */
 async function runInit(
   context: CliContext,
   folder: string,
-  sources: readonly string[],
+  { source: sources, json }: InitOptions,
 ): Promise<void> {
+  const print = createPrinter(context, json);
+  const written: string[] = [];
+  const tell = (path: string) => {
+    written.push(path);
+    print({ text: `wrote ${path}` });
+  };
   const files = projectFiles(sources);
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)));
   if (taken.length > 0) {
@@ -90,17 +102,19 @@ async function runInit(
     await mkdir(dirname(join(folder, path)), { recursive: true });
     // Never overwrites a file, even one that was created in the meantime.
     await writeFile(join(folder, path), text, { flag: "wx" });
-    context.stdout.write(`wrote ${path}\n`);
+    tell(path);
   }
   const tsconfig = join(folder, "tsconfig.json");
   if (existsSync(tsconfig)) {
-    context.stdout.write("kept tsconfig.json; it must set allowImportingTsExtensions\n");
+    print({ text: "kept tsconfig.json; it must set allowImportingTsExtensions" });
   } else {
     await writeFile(tsconfig, TSCONFIG, { flag: "wx" });
-    context.stdout.write("wrote tsconfig.json\n");
+    tell("tsconfig.json");
   }
-  if (await ignore(join(folder, ".gitignore"))) context.stdout.write("wrote .gitignore\n");
-  context.stdout.write(nextSteps(context, folder, sources));
+  if (await ignore(join(folder, ".gitignore"))) tell(".gitignore");
+  const steps = nextSteps(context, folder, sources);
+  const text = `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}`;
+  print({ json: { folder, wrote: written, next: steps }, text });
 }
 
 /** Adds the lines that are missing from `.gitignore`; false when none is. */
@@ -114,8 +128,8 @@ async function ignore(path: string): Promise<boolean> {
   return true;
 }
 
-function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly string[]): string {
-  const steps = [
+function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly string[]): string[] {
+  return [
     ...(folder === cwd ? [] : [`cd ${relative(cwd, folder)}`]),
     ...(existsSync(join(folder, "package.json")) ? [] : ["npm init -y"]),
     // It is not in the registry yet: `npm run pack` in a clone writes the file.
@@ -124,5 +138,4 @@ function nextSteps({ cwd }: CliContext, folder: string, [first = ""]: readonly s
     "npx millrace start",
     `npx millrace send ${first} ${STARTERS[first]?.provider.sampleTypes[0] ?? ""}`,
   ];
-  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`;
 }

@@ -1,4 +1,4 @@
-import { type EventLookup, MillraceError, type SignRequest, tenantEventId } from "@millrace/core";
+import { MillraceError, type SignRequest, tenantEventId } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { InvalidArgumentError, type Command } from "commander";
 import { awaitEnd, describeEnd, exitCodeOf } from "../await-end.ts";
@@ -14,9 +14,9 @@ import {
   usualType,
   identifiedAs,
 } from "../send/create-event.ts";
-import { postDelivery, sendMany, sendOne } from "../send/send-many.ts";
+import { answerText, postDelivery, resultOf, sendMany, unreachable } from "../send/send-many.ts";
 import { withLedger } from "../stores.ts";
-import { printable } from "../terminal-text.ts";
+import { createPrinter, printable } from "../terminal-text.ts";
 
 const HELP = `
 Without a type, it sends the provider's default sample; unknown types get a plain body.
@@ -45,6 +45,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--url <url>", "the ingress's URL (default: the running one)")
     .option("--wait", "wait until the event is completed or failed, and print which")
     .option("--timeout <time>", "how long --wait waits (default: 60s)", duration)
+    .option("--json", "print a line of JSON for each event that is sent")
     .addHelpText("after", HELP)
     .action(async (source: string, type: string | undefined, options: SendOptions) => {
       if (options.timeout !== undefined && options.wait !== true) {
@@ -72,6 +73,7 @@ interface SendOptions {
   readonly url?: string;
   readonly wait?: true;
   readonly timeout?: number;
+  readonly json?: true;
 }
 
 async function runSend(
@@ -96,41 +98,46 @@ async function runSend(
   };
 
   const deliver = (event: SignRequest) => postDelivery(url, provider.sign(event), event.body);
+  const namesOf = (event: SignRequest) =>
+    identifiedAs(provider, event, provider.sign(event)).map(({ type: named, eventId }) => {
+      return { source, type: named, event_id: tenantEventId(tenant, eventId) };
+    });
+  const print = createPrinter(context, options.json);
   if (options.count > 1) {
-    return await sendMany(recipe, deliver, { ...context, count: options.count });
+    const deliverOne = async (event: SignRequest) => {
+      const reply = await deliver(event);
+      const names = options.json === true ? namesOf(event) : [];
+      for (const name of names) print({ json: { ...name, ...resultOf(reply) } });
+      return reply;
+    };
+    return await sendMany(recipe, deliverOne, { ...context, count: options.count, print });
   }
   const event = createEvent(recipe, 0);
-  const names = identifiedAs(provider, event, provider.sign(event)).map((name) => {
-    return { ...name, eventId: tenantEventId(tenant, name.eventId) };
-  });
-  const heading = names
-    .map(({ type: named, eventId }) => `${source} ${printable(`${named} ${eventId}`)}\n`)
-    .join("");
-  const send = () => sendOne(() => deliver(event), { heading, stdout: context.stdout });
-  if (options.wait !== true) return await send();
-  // A ledger that cannot be read is found before anything is sent.
-  return await withLedger(context, async (ledger) => {
-    const exitCode = await send();
-    if (exitCode !== 0) return exitCode;
-    return await tellEnds(context, ledger, {
-      keys: names.map(({ eventId }) => ({ source, eventId })),
-      timeoutMs: options.timeout ?? WAIT_MS,
+  const names = namesOf(event);
+  const sendOne = async (ledger?: Pick<Ledger, "reads">): Promise<number> => {
+    const reply = await deliver(event);
+    if (reply.kind === "no_answer" && reply.refused) throw unreachable(reply.reason);
+    const heading = names.map((name) => printable(`${source} ${name.type} ${name.event_id}`));
+    print({ text: [...heading, answerText(reply)].join("\n") });
+    const result = resultOf(reply);
+    const isTaken = result.outcome !== "rejected";
+    const codes = names.map(async (name) => {
+      const json = { ...name, ...result };
+      if (ledger === undefined || !isTaken) {
+        print({ json });
+        return 0;
+      }
+      const timeoutMs = options.timeout ?? WAIT_MS;
+      const ended = await awaitEnd(ledger, { source, eventId: name.event_id }, timeoutMs);
+      const which = names.length > 1 ? `${printable(name.event_id)} ` : "";
+      const text = `${which}${describeEnd(ended, timeoutMs)}`;
+      print({ json: { ...json, event: ended ?? null }, text });
+      return exitCodeOf(ended);
     });
-  });
-}
-
-async function tellEnds(
-  { stdout }: CliContext,
-  ledger: Pick<Ledger, "reads">,
-  { keys, timeoutMs }: { keys: readonly EventLookup[]; timeoutMs: number },
-): Promise<number> {
-  const codes = keys.map(async (key) => {
-    const ended = await awaitEnd(ledger, key, timeoutMs);
-    const name = keys.length > 1 ? `${printable(key.eventId)} ` : "";
-    stdout.write(`${name}${describeEnd(ended, timeoutMs)}\n`);
-    return exitCodeOf(ended);
-  });
-  return Math.max(0, ...(await Promise.all(codes)));
+    return Math.max(isTaken ? 0 : 1, ...(await Promise.all(codes)));
+  };
+  // A ledger that cannot be read is found before anything is sent.
+  return await (options.wait === true ? withLedger(context, sendOne) : sendOne());
 }
 
 export async function ingressUrl(

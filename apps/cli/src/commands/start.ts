@@ -1,19 +1,21 @@
 import { relative, basename } from "node:path";
-import { hasTenants, isMillraceError, MillraceError, withUrl } from "@millrace/core";
+import { setImmediate } from "node:timers/promises";
+import { hasTenants, isMillraceError, MillraceError, wait, withUrl } from "@millrace/core";
 import { lockFolder } from "@millrace/embedded-postgres";
 import { checkRedis } from "@millrace/queue";
 import { reasonOf, refuseExampleSecrets, resolveSecrets } from "@millrace/service";
 import type { Command } from "commander";
 import { watch, type FSWatcher } from "chokidar";
 import { type CliContext, loadProject, type Project } from "../context.ts";
-import { secretVariables, ensureQueueKey } from "../data-folder.ts";
+import { secretVariables, ensureQueueKey, type Run } from "../data-folder.ts";
 import { wholeNumber } from "../parse-option.ts";
-import { createRunKeeper, currentRun, startSummary } from "../start/current-run.ts";
+import { createRunKeeper, currentRun, readStates, startSummary } from "../start/current-run.ts";
 import { writeLine } from "../start/log-lines.ts";
 import { checkConnections, type Database, openDatabase } from "../start/open-database.ts";
 import { roleLaunches } from "../start/role-launches.ts";
 import { createSupervisor } from "../start/supervisor.ts";
 import { onStopRequest } from "../stop-request.ts";
+import { createPrinter, type Printer } from "../terminal-text.ts";
 import { migrateAll, migratedText } from "./migrate.ts";
 
 const HELP = `
@@ -34,6 +36,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .description("run everything on this machine")
     .option("--workers <n>", "number of worker processes", wholeNumber({ min: 1, max: 64 }), 2)
     .option("--watch", "restart workers when a file of the project changes")
+    .option("--json", "print where it runs as a line of JSON, and the logs to standard error")
     .addHelpText("after", HELP)
     .action((options: StartFlags) => runStart(context, options));
 }
@@ -41,6 +44,7 @@ export function addCommands(program: Command, context: CliContext): void {
 interface StartFlags {
   readonly workers: number;
   readonly watch?: boolean;
+  readonly json?: true;
 }
 
 interface Start extends StartFlags {
@@ -49,12 +53,14 @@ interface Start extends StartFlags {
   /** Called instead after a second Ctrl-C. */
   readonly emergencies: (() => unknown)[];
   say(level: "info" | "warn", message: string): void;
+  readonly print: Printer;
 }
 
 /** Past the roles' own time to stop, before they are killed. */
 const GRACE_MS = 5_000;
 
-async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
+async function runStart(own: CliContext, flags: StartFlags): Promise<void> {
+  const context = flags.json === true ? { ...own, stdout: own.stderr } : own;
   const start: Start = {
     ...flags,
     context,
@@ -64,6 +70,7 @@ async function runStart(context: CliContext, flags: StartFlags): Promise<void> {
       const line = JSON.stringify({ level, time: new Date().toISOString(), msg });
       writeLine(context.stdout, "start", line);
     },
+    print: createPrinter(own, flags.json),
   };
   const stop = onStopRequest(context, () => {
     const acts = start.emergencies.map(async (act) => act());
@@ -98,13 +105,29 @@ async function runUntil(stop: ReturnType<typeof onStopRequest>, start: Start): P
   await checkConnections(project.config, stores, start.workers);
   if (stop.signal.aborted) return;
 
-  const { supervisor, greet } = await startRoles(start, project, database);
+  const { supervisor, run, greet } = await startRoles(start, project, database);
   const refused = supervisor.givenUp().then((error) => Promise.reject(error));
   const end = Promise.race([refused, stop.requested]);
-  await Promise.race([supervisor.listening(), end]);
+  const ready = supervisor.listening().then(() => awaitReady(run, stop.signal));
+  await Promise.race([ready, end]);
   if (!stop.signal.aborted) greet();
   await end;
   say("info", "Stopping");
+}
+
+const READY_WITHIN_MS = 10_000;
+const READY_POLL_MS = 50;
+
+/** Waits for the last line that the roles log while they start; not long for a server that is away. */
+async function awaitReady(run: () => Run, stopped: AbortSignal): Promise<void> {
+  const deadlineMs = performance.now() + READY_WITHIN_MS;
+  while (!stopped.aborted && performance.now() < deadlineMs) {
+    const states = await readStates(run());
+    if (states.every(({ state }) => state === "ready")) break;
+    await wait(READY_POLL_MS, stopped);
+  }
+  // What they wrote before they answered is in their pipes, and is read in this turn.
+  await setImmediate();
 }
 
 const hostOf = ({ environment }: Project): string => environment.HOST ?? "127.0.0.1";
@@ -174,16 +197,17 @@ async function startRoles(start: Start, project: Project, database: Database) {
       return [name, source.provider.sampleTypes[0], tenant];
     });
     const fromHere = relative(context.cwd, dataDir);
-    context.stdout.write(
+    start.print(
       startSummary(run(), {
         sources: receiving.map(([name, of]) => (hasTenants(of) ? `${name}/<tenant>` : name)),
         sample: sample.filter(Boolean).join(" "),
         isEmbedded: database.isEmbedded,
+        dashboardUser: environment.DASHBOARD_USER,
         dataDir: fromHere.startsWith("..") ? dataDir : fromHere,
       }),
     );
   };
-  return { supervisor, greet };
+  return { supervisor, run, greet };
 }
 
 async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {

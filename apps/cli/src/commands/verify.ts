@@ -32,7 +32,7 @@ export function addCommands(program: Command, context: CliContext): void {
   program
     .command("verify")
     .description("say what is wrong with the signature of a saved request")
-    .requiredOption("--source <name>", "the source that it was sent to")
+    .requiredOption("--source <source>", "the source that it was sent to")
     .addOption(tenantOption("the tenant in its URL"))
     .requiredOption("--request <file>", "file with the request, or - for standard input")
     .option("--json", "print the result as JSON")

@@ -8,15 +8,10 @@ import {
   type Config,
   type Handler,
 } from "@millrace/core";
-import {
-  loadConfig,
-  loadHandlers,
-  reasonOf,
-  resolveSecrets,
-  type LoadedConfig,
-} from "@millrace/service";
+import { loadConfig, loadHandlers, resolveSecrets, type LoadedConfig } from "@millrace/service";
 import type { CliContext, Settings } from "../context.ts";
 import { readDevelopmentSecrets, type Run } from "../data-folder.ts";
+import { readStates } from "../start/current-run.ts";
 import { isFree } from "../start/free-port.ts";
 import { bad, judged, note, ok, type Check, type Seen } from "./report.ts";
 
@@ -115,26 +110,9 @@ function refusedSecrets(config: Config, own: Readonly<Record<string, readonly st
 
 async function checkRoles({ run, isApart }: Project): Promise<Seen | undefined> {
   if (run === undefined || isApart) return undefined;
-  const host = new URL(run.ingress_url).hostname;
-  const states = await Promise.all(
-    run.processes.map(async ({ name, port }) => {
-      return { name, state: await readiness(`http://${host}:${port}/readyz`) };
-    }),
-  );
+  const states = await readStates(run);
   const detail = states.map(({ name, state }) => `${name} ${state}`).join(", ");
   return states.every(({ state }) => state === "ready") ? ok(detail) : bad(detail);
-}
-
-const READY_MS_MAX = 3_000;
-
-async function readiness(url: string): Promise<string> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(READY_MS_MAX) });
-    const { status = "not ready" } = (await response.json()) as { readonly status?: string };
-    return response.ok ? status : "not ready";
-  } catch (error) {
-    return `does not answer (${reasonOf(error)})`;
-  }
 }
 
 async function checkPorts({ run, settings }: Project): Promise<Seen | undefined> {

@@ -2,7 +2,7 @@ import { jsonOf, MillraceError, type SignRequest } from "@millrace/core";
 import type { Output } from "../context.ts";
 import { createProgress } from "../progress.ts";
 import { createEvent, type EventRecipe } from "./create-event.ts";
-import { printable } from "../terminal-text.ts";
+import { type Printer, printable } from "../terminal-text.ts";
 
 export type Reply =
   | { readonly kind: "answer"; readonly status: number; readonly body: string; readonly ms: number }
@@ -51,25 +51,27 @@ export function readVerdict(reply: Reply): Verdict {
 /** @internal */
 export const IN_FLIGHT = 20;
 
-export async function sendOne(
-  deliver: () => Promise<Reply>,
-  { heading, stdout }: { heading: string; stdout: Output },
-): Promise<number> {
-  const reply = await deliver();
-  if (reply.kind === "no_answer" && reply.refused) throw unreachable(reply.reason);
-  const answer =
-    reply.kind === "no_answer"
-      ? `no answer: ${reply.reason}`
-      : `${reply.status} ${printable(reply.body.trim())} (${reply.ms.toFixed(1)} ms)`;
-  stdout.write(`${heading}${answer}\n`);
-  return typeof readVerdict(reply) === "string" ? 0 : 1;
+export const answerText = (reply: Reply): string =>
+  reply.kind === "no_answer"
+    ? `no answer: ${reply.reason}`
+    : `${reply.status} ${printable(reply.body.trim())} (${reply.ms.toFixed(1)} ms)`;
+
+/** The answer as `--json` has it. */
+export function resultOf(reply: Reply) {
+  const verdict = readVerdict(reply);
+  const isTaken = typeof verdict === "string";
+  return {
+    status: reply.kind === "answer" ? reply.status : null,
+    outcome: isTaken ? verdict : ("rejected" as const),
+    code: isTaken ? null : verdict.rejected,
+  };
 }
 
 /** Sends many events with a bar, and sums up what was answered. Gives the exit code. */
 export async function sendMany(
   recipe: EventRecipe,
   deliver: (event: SignRequest) => Promise<Reply>,
-  { count, stdout, stderr }: { count: number; stdout: Output; stderr: Output },
+  { count, print, stderr }: { count: number; print: Printer; stderr: Output },
 ): Promise<number> {
   const counts = { accepted: 0, duplicate: 0, rejected: 0 };
   const rejections = new Map<string, number>();
@@ -81,24 +83,22 @@ export async function sendMany(
       (index) => deliver(createEvent(recipe, index)),
       (reply) => {
         progress.reach((answered += 1));
-        const verdict = readVerdict(reply);
-        counts[typeof verdict === "string" ? verdict : "rejected"] += 1;
-        if (typeof verdict === "string") return;
-        rejections.set(verdict.rejected, (rejections.get(verdict.rejected) ?? 0) + 1);
+        const { outcome, code } = resultOf(reply);
+        counts[outcome] += 1;
+        if (code !== null) rejections.set(code, (rejections.get(code) ?? 0) + 1);
       },
     );
   } finally {
     progress.stop();
   }
   const codes = [...rejections].map(([code, times]) => `${code} ${times}`).join(", ");
-  stdout.write(
-    [
-      `sent       ${count}`,
-      `accepted   ${counts.accepted}`,
-      `duplicate  ${counts.duplicate}`,
-      `rejected   ${counts.rejected}${codes === "" ? "" : ` (${codes})`}\n`,
-    ].join("\n"),
-  );
+  const lines = [
+    `sent       ${count}`,
+    `accepted   ${counts.accepted}`,
+    `duplicate  ${counts.duplicate}`,
+    `rejected   ${counts.rejected}${codes === "" ? "" : ` (${codes})`}`,
+  ];
+  print({ text: lines.join("\n") });
   return counts.rejected === 0 ? 0 : 1;
 }
 
@@ -127,7 +127,7 @@ export async function sendAll(
   await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, total) }, lane));
 }
 
-function unreachable(reason: string): MillraceError {
+export function unreachable(reason: string): MillraceError {
   return new MillraceError(
     "ingress_unreachable",
     `Cannot reach an ingress: ${reason}. Is \`npm start\` (or \`millrace start\`) running?`,

@@ -1,4 +1,5 @@
 import { readUrl } from "@millrace/core";
+import { reasonOf } from "@millrace/service";
 import { removeRun, type Run, writeRun } from "../data-folder.ts";
 
 type RunFacts = Omit<Run, "ingress_url" | "dashboard_url" | "processes">;
@@ -34,39 +35,69 @@ export function createRunKeeper(dataDir: string, current: () => Run) {
   };
 }
 
+const READY_MS_MAX = 3_000;
+
+/** The readiness of each process of a run, in words. */
+export async function readStates({ ingress_url: url, processes }: Run) {
+  const { hostname } = new URL(url);
+  return await Promise.all(
+    processes.map(async ({ name, port }) => {
+      return { name, state: await readiness(`http://${hostname}:${port}/readyz`) };
+    }),
+  );
+}
+
+async function readiness(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(READY_MS_MAX) });
+    const { status = "not ready" } = (await response.json()) as { readonly status?: string };
+    return response.ok ? status : "not ready";
+  } catch (error) {
+    return `does not answer (${reasonOf(error)})`;
+  }
+}
+
 interface SummaryOptions {
   readonly sources: readonly string[];
   /** The arguments of `millrace send` for the first source's sample. */
   readonly sample: string;
   readonly isEmbedded: boolean;
   readonly dataDir: string;
+  readonly dashboardUser: string | undefined;
 }
 
-export function startSummary(run: Run, options: SummaryOptions): string {
-  const workers = run.processes.filter(({ name }) => name.startsWith("worker")).length;
-  return [
+export function startSummary(run: Run, options: SummaryOptions) {
+  const { ingress_url, dashboard_url, database_url, redis_url, processes } = run;
+  const { sources, sample, isEmbedded, dataDir, dashboardUser } = options;
+  const workers = processes.filter(({ name }) => name.startsWith("worker")).length;
+  const queue = redis_url === undefined ? "Postgres" : "Redis";
+  const { hostname, port, pathname, username } = readUrl(database_url) ?? new URL(database_url);
+  const ledger = isEmbedded
+    ? `Embedded Postgres on port ${port}; its URL is in ${dataDir}/run.json`
+    : `Postgres at ${hostname}:${port || "5432"}${pathname}`;
+  const text = [
     "",
     `Millrace runs, with ${workers} ${workers === 1 ? "worker" : "workers"}.`,
     "",
-    `  webhooks   ${run.ingress_url}/webhooks/<source>`,
-    `  sources    ${options.sources.join(", ")}`,
-    `  dashboard  ${run.dashboard_url}`,
-    `  queues     ${run.dashboard_url}/queues, on ${run.redis_url === undefined ? "Postgres" : "Redis"}`,
-    `  ledger     ${ledger(run, options)}`,
+    `  webhooks   ${ingress_url}/webhooks/<source>`,
+    `  sources    ${sources.join(", ")}`,
+    `  dashboard  ${dashboard_url}`,
+    `  queues     ${dashboard_url}/queues, on ${queue}`,
+    `  ledger     ${ledger}`,
     "",
     "Try, in another terminal:",
     "",
-    `  npx millrace send ${options.sample}`,
+    `  npx millrace send ${sample}`,
     "  npx millrace events",
     "",
     "Ctrl-C stops all of it.",
     "",
-    "",
   ].join("\n");
-}
-
-function ledger(run: Run, { isEmbedded, dataDir }: SummaryOptions): string {
-  const { port, hostname, pathname } = readUrl(run.database_url) ?? new URL(run.database_url);
-  if (!isEmbedded) return `Postgres at ${hostname}:${port || "5432"}${pathname}`;
-  return `Embedded Postgres on port ${port}; its URL is in ${dataDir}/run.json`;
+  const database = { host: hostname, port: Number(port || "5432"), login: username };
+  const json = {
+    ...{ ingress_url, dashboard_url, dashboard_user: dashboardUser ?? null, sources, processes },
+    ...{ queue: queue.toLowerCase(), data_dir: dataDir },
+    database: { ...database, name: pathname.slice(1), embedded: isEmbedded },
+  };
+  return { json, text };
 }
