@@ -6,10 +6,7 @@ import { type CliContext, loadProject } from "./context.ts";
 import { reportError } from "./report-error.ts";
 import { printable } from "./terminal-text.ts";
 
-export async function runCli(
-  args: readonly string[],
-  context: CliContext,
-): Promise<{ exitCode: number; code: string; message: string } | undefined> {
+export async function runCli(args: readonly string[], context: CliContext) {
   try {
     const program = await createProgram(context, args[0]);
     const [name = ""] = args;
@@ -136,12 +133,12 @@ Examples:
 async function completeSources({ commands }: Command, context: CliContext): Promise<void> {
   const project = await loadProject(context).catch(() => undefined);
   const names = Object.keys(project?.config.sources ?? {});
-  for (const { registeredArguments, options } of commands) {
-    const taking = [
-      ...registeredArguments.filter((argument) => /^sources?$/.test(argument.name())),
-      ...options.filter(({ flags }) => flags === "--source <source>"),
-    ];
-    for (const each of taking) each.argChoices = names;
+  for (const command of commands) {
+    // The sources of `init` are senders.
+    if (command.name() === "init") continue;
+    for (const each of [...command.registeredArguments, ...command.options]) {
+      if (/^sources?$/.test(each.name())) each.argChoices = names;
+    }
   }
 }
 

@@ -3,11 +3,7 @@ import type { Output } from "./context.ts";
 import { printable } from "./terminal-text.ts";
 
 /** Prints an error with its code at the end of the first line, and below it where to read on. */
-export function reportError(
-  error: unknown,
-  to: Output,
-  options: { withStack: boolean },
-): { code: string; message: string } {
+export function reportError(error: unknown, to: Output, options: { withStack: boolean }) {
   const code: ErrorCode = isMillraceError(error) ? error.code : "internal";
   const message = errorText(error);
   // An argument of the command can be a stranger's text.

@@ -39,9 +39,7 @@ export const hasErrno = (error: unknown, name: string): boolean =>
   error instanceof Error && "code" in error && error.code === name;
 
 // proc(5): the command may hold spaces and brackets, so fields count from the last bracket.
-async function readProcStat(
-  pid: number,
-): Promise<{ state: string; startTicks: string } | undefined> {
+async function readProcStat(pid: number) {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -118,10 +118,7 @@ function namesAnother(databaseUrl: string | undefined, run: Run): boolean {
   return named !== own;
 }
 
-async function examineStores(
-  context: CliContext,
-  stores: Omit<StoresChecked, "pool">,
-): Promise<Report> {
+async function examineStores(context: CliContext, stores: Omit<StoresChecked, "pool">) {
   const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
   const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
-import type { EventDetail, EventRow, QueuedPage } from "@millrace/api-contract";
+import type { EventDetail, EventRow } from "@millrace/api-contract";
 import {
   EVENT_STATUSES,
   OUTCOMES,
@@ -143,11 +143,7 @@ async function noneText(context: CliContext, filter: Filter): Promise<string> {
 }
 
 /** Events that only Redis has. Null without Redis, or while it is not at hand. */
-async function readQueued(
-  context: CliContext,
-  ledger: Ledger,
-  filter: EventSearch,
-): Promise<QueuedPage | null> {
+async function readQueued(context: CliContext, ledger: Ledger, filter: EventSearch) {
   const { REDIS_URL } = await findStores(readSettings(context));
   if (REDIS_URL === undefined) return null;
   try {

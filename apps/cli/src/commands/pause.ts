@@ -65,11 +65,7 @@ async function runPause(
   });
 }
 
-function chooseSources(
-  config: Config,
-  names: readonly string[],
-  { all }: PauseOptions,
-): readonly string[] {
+function chooseSources(config: Config, names: readonly string[], { all }: PauseOptions) {
   for (const name of names) requireSource(config, name, "find");
   const known = Object.keys(config.sources);
   const chosen = all === true ? known : [...new Set(names)];

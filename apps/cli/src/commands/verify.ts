@@ -32,7 +32,7 @@ export function addCommands(program: Command, context: CliContext): void {
   program
     .command("verify")
     .description("say what is wrong with the signature of a saved request")
-    .requiredOption("--source <source>", "the source that it was sent to")
+    .requiredOption("--source <name>", "the source that it was sent to")
     .addOption(tenantOption("the tenant in its URL"))
     .requiredOption("--request <file>", "file with the request, or - for standard input")
     .option("--json", "print the result as JSON")
@@ -42,10 +42,7 @@ export function addCommands(program: Command, context: CliContext): void {
     });
 }
 
-async function runVerify(
-  context: CliContext,
-  { request, json, ...asked }: VerifyOptions,
-): Promise<number> {
+async function runVerify(context: CliContext, { request, json, ...asked }: VerifyOptions) {
   const { source: name } = asked;
   const { config, source, secrets } = await findReceiver(context, asked, "verify for");
   const { body, ...head } = readRequest(await readInput(request, context));

@@ -155,10 +155,7 @@ async function poolerOf(on: StoresChecked, variable: DatabaseVariable): Promise<
   return await withPool({ url, max: 2, applicationName: "millrace-doctor" }, findPooler);
 }
 
-async function checkTables(
-  { pool, parts }: StoresChecked,
-  name: MigrationPart["name"],
-): Promise<Seen | undefined> {
+async function checkTables({ pool, parts }: StoresChecked, name: MigrationPart["name"]) {
   const part = parts.find((one) => one.name === name);
   if (part === undefined) return undefined;
   try {

@@ -63,12 +63,7 @@ async function checkHandlers(on: Project): Promise<Seen | undefined> {
 }
 
 /** Without any secret no ingress runs here, which is right for a worker's machine. */
-async function checkSecrets({
-  loaded,
-  context,
-  settings,
-  isApart,
-}: Project): Promise<Seen | undefined> {
+async function checkSecrets({ loaded, context, settings, isApart }: Project) {
   if (loaded === undefined) return undefined;
   const { config } = loaded;
   let own: Record<string, readonly string[]>;

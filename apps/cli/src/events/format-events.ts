@@ -164,10 +164,7 @@ function deliveriesTable({ total, recent }: EventRecord["deliveries"]): string {
   return `deliveries: ${which}\n${formatTable(rows)}`;
 }
 
-function eventsTable(
-  heading: string,
-  { total, events }: EventRecord["same_message" | "emitted"],
-): string {
+function eventsTable(heading: string, { total, events }: EventRecord["same_message" | "emitted"]) {
   const rows = events.map((event) => {
     const { event_id, type, status, outcome, recorded_at, last_error_code } = event;
     return [

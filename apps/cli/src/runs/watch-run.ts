@@ -62,10 +62,7 @@ const progressOf = ({ listed, state, results: { completed, failed } }: BulkRun):
   [listed, state, completed, failed].join();
 
 /** The reason why a run waits. */
-function noteOn(
-  { state, error, taken_at: takenAt }: BulkRun,
-  unchangedMs: number,
-): string | undefined {
+function noteOn({ state, error, taken_at: takenAt }: BulkRun, unchangedMs: number) {
   if (error !== null) return printable(error);
   if (state === "paused") return "paused";
   if (state === "running" && takenAt === null && unchangedMs > PATIENCE_MS) {
