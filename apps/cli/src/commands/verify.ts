@@ -45,11 +45,11 @@ export function addCommands(program: Command, context: CliContext): void {
 async function runVerify(context: CliContext, { request, json, ...asked }: VerifyOptions) {
   const { source: name } = asked;
   const { config, source, secrets } = await findReceiver(context, asked, "verify for");
-  const { body, ...head } = readRequest(await readInput(request, context));
-  const isInflated = source.provider.inflate === "inflated" && body[0] === GZIP;
+  const inflates = source.provider.inflate === "inflated";
+  const saved = readRequest(await readInput(request, context), { inflates });
   const { valid, code, failure, sentences } = await diagnose({
     ...{ name, source, secrets, sources: withUrl(config.sources) },
-    delivery: { ...head, body: isInflated ? gunzipSync(body) : body, receivedAtMs: Date.now() },
+    delivery: { ...saved, receivedAtMs: Date.now() },
   });
   const verdict = valid ? "valid" : `not valid (${failure?.reason ?? code})`;
   const { reason = null, seconds = null } = failure ?? {};
@@ -74,12 +74,21 @@ const jsonRequest = z.object({
 });
 
 /** HTTP/1.1 as it came, or JSON `{ method, url, headers, body }`. @throws `invalid_request` */
-export function readRequest(bytes: Buffer): Omit<Delivery, "receivedAtMs"> {
+export function readRequest(
+  bytes: Buffer,
+  { inflates }: { readonly inflates: boolean } = { inflates: false },
+): Omit<Delivery, "receivedAtMs"> {
   const isJson = bytes.toString("latin1").trimStart().startsWith("{");
   try {
-    const { url, headers, ...rest } = isJson ? readJson(bytes.toString()) : readHttp(bytes);
+    const {
+      url,
+      headers,
+      body: sent,
+      ...rest
+    } = isJson ? readJson(bytes.toString()) : readHttp(bytes);
     const path = url.replace(/^https?:\/\/[^/?]*/, "");
-    return { ...rest, url: path, headers: Object.fromEntries(new Headers(headers)) };
+    const body = inflates && sent[0] === GZIP ? gunzipSync(sent) : sent;
+    return { ...rest, url: path, headers: Object.fromEntries(new Headers(headers)), body };
   } catch (error) {
     const text = `Cannot read the request: ${reasonOf(error)}`;
     throw new MillraceError("invalid_request", text, { cause: error });

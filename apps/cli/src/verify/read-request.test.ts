@@ -42,3 +42,8 @@ test.each<[string, Buffer, string]>([
     expect.objectContaining({ code: "invalid_request", message: expect.stringContaining(words) }),
   );
 });
+
+test("a gzipped body that is cut off is a request that cannot be read", () => {
+  const cut = http(HEAD, "\u001f\u008b\u0008");
+  expect(() => readRequest(cut, { inflates: true })).toThrow(/^Cannot read the request: /);
+});
