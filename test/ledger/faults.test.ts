@@ -72,10 +72,7 @@ test("A connection that someone else borrowed from the pool may die without endi
   await expect(it.ledger.reads.ping()).resolves.toBeUndefined();
 });
 
-const LIMITS = {
-  limits: { statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, idleTimeoutMs: 5_000 },
-  deadlineMs: 6_000,
-};
+const LIMITS = { statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, deadlineMs: 6_000 };
 
 test("COMMIT of a transaction that a swallowed error aborted is an error, and writes nothing", async () => {
   const committed = transaction(

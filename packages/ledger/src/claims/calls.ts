@@ -33,10 +33,10 @@ export async function readBegun(
   key: EventKey,
   attempt: number,
 ): Promise<BegunEvent | undefined> {
-  const { limits, deadlineMs } = ledger.prepared;
+  const { pool, prepared } = ledger;
   const query = READ_BEGUN()({ ...key, attempt });
-  return await withConnection(ledger.pool, deadlineMs, async ({ client }) => {
-    const { rows } = await runStatementOn<BegunRow>(client, query, limits);
+  return await withConnection(pool, prepared.deadlineMs, async ({ client }) => {
+    const { rows } = await runStatementOn<BegunRow>(client, query, prepared);
     const [row] = rows;
     if (row === undefined) return undefined;
     const content = await readContent(client, row);

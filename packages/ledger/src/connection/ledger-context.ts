@@ -53,16 +53,16 @@ export interface LedgerContext extends SourceRules {
 export function createContext(pool: pg.Pool, options: LedgerOptions): LedgerContext {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   const lockTimeoutMs = options.lockTimeoutMs ?? 2_000;
-  const limits = { statementTimeoutMs, lockTimeoutMs, idleTimeoutMs: statementTimeoutMs };
   // Postgres ends a statement itself; one that takes longer will never be answered.
   const deadlineMs = statementTimeoutMs + 2_000;
-  const short = { limits: { ...limits, planning: INDEXED_ONLY }, deadlineMs };
+  const reads = { statementTimeoutMs, lockTimeoutMs, deadlineMs };
+  const short = { ...reads, planning: INDEXED_ONLY };
   return {
     pool,
     short,
     send: (query) => withPartitions(pool, () => runStatement(pool, query, short)),
-    prepared: { limits: { ...limits, planning: PLAN_BY_KEY }, deadlineMs },
-    reads: { limits, deadlineMs },
+    prepared: { ...reads, planning: PLAN_BY_KEY },
+    reads,
     lockTimeoutMs,
     keysDays: options.keysDays ?? 90,
     idleInTransactionTimeoutMs: options.idleInTransactionTimeoutMs ?? 35_000,
@@ -130,11 +130,7 @@ const IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on' AS 
 export async function ping({ pool, short }: LedgerContext): Promise<void> {
   await withConnection(pool, short.deadlineMs, async (connection) => {
     const query = { text: IS_READ_ONLY };
-    const { rows } = await runStatementOn<{ found: boolean }>(
-      connection.client,
-      query,
-      short.limits,
-    );
+    const { rows } = await runStatementOn<{ found: boolean }>(connection.client, query, short);
     if (rows[0]?.found !== true) return;
     connection.discard();
     throw databaseReadOnly();

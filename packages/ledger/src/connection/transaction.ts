@@ -6,11 +6,14 @@ import { SessionSettings } from "./pinned-settings.ts";
 import { command, pipeline, type Statement } from "./pipeline.ts";
 import { SQLSTATE } from "./sqlstate.ts";
 
-export interface TransactionLimits {
+export interface TransactionOptions {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
-  readonly idleTimeoutMs: number;
+  /** Default: `statementTimeoutMs`. */
+  readonly idleTimeoutMs?: number;
   readonly planning?: readonly string[];
+  /** Milliseconds until the connection is destroyed; longer than what a statement may take. */
+  readonly deadlineMs: number;
 }
 
 /** A plan from when the table was small would scan all of it later. */
@@ -58,12 +61,6 @@ export const REFUSE_TRANSACTION = `millrace.refuse(
     'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
     '${SQLSTATE.transactionChanged}')`;
 
-export interface TransactionOptions {
-  readonly limits: TransactionLimits;
-  /** Milliseconds until the connection is destroyed; longer than `limits`. */
-  readonly deadlineMs: number;
-}
-
 /**
  * Runs `work` in a transaction, which an error rolls back. When the connection is lost during
  * COMMIT, the outcome is unknown: `database_unavailable`, and only the rows show it.
@@ -75,7 +72,7 @@ export async function transaction<T>(
   options: TransactionOptions,
 ): Promise<T> {
   return await withConnection(pool, options.deadlineMs, async (connection) => {
-    await pipeline(connection.client, begin(connection.client, options.limits));
+    await pipeline(connection.client, begin(connection.client, options));
     const result = await work(connection.client);
     requireCommitted(await connection.client.query("COMMIT"));
     return result;
@@ -93,18 +90,18 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
   return await withConnection(pool, options.deadlineMs, ({ client }) =>
-    runStatementOn<Row>(client, query, options.limits, before),
+    runStatementOn<Row>(client, query, options, before),
   );
 }
 
 export async function runStatementOn<Row extends pg.QueryResultRow>(
   client: pg.PoolClient,
   query: pg.QueryConfig,
-  limits: TransactionLimits,
+  options: TransactionOptions,
   before: readonly pg.QueryConfig[] = [],
 ): Promise<pg.QueryResult<Row>> {
   const results = await pipeline(client, [
-    ...begin(client, limits),
+    ...begin(client, options),
     ...before,
     query,
     command("COMMIT"),
@@ -114,12 +111,13 @@ export async function runStatementOn<Row extends pg.QueryResultRow>(
   return result as pg.QueryResult<Row>;
 }
 
-function begin(client: pg.PoolClient, limits: TransactionLimits): Statement[] {
+function begin(client: pg.PoolClient, options: TransactionOptions): Statement[] {
+  const { statementTimeoutMs, lockTimeoutMs, idleTimeoutMs = statementTimeoutMs } = options;
   return beginWith(client, [
-    `SET LOCAL statement_timeout = ${Math.ceil(limits.statementTimeoutMs)}`,
-    `SET LOCAL lock_timeout = ${Math.ceil(limits.lockTimeoutMs)}`,
-    `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(limits.idleTimeoutMs)}`,
-    ...(limits.planning ?? []),
+    `SET LOCAL statement_timeout = ${Math.ceil(statementTimeoutMs)}`,
+    `SET LOCAL lock_timeout = ${Math.ceil(lockTimeoutMs)}`,
+    `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(idleTimeoutMs)}`,
+    ...(options.planning ?? []),
   ]);
 }
 

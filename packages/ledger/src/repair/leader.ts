@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { settlesWithin } from "@millrace/core";
 import type pg from "pg";
-import { runStatement, type TransactionOptions } from "../connection/transaction.ts";
+import { runStatement } from "../connection/transaction.ts";
 
 /** Milliseconds of a lease by the database's clock; after that, another process can lead. */
 const LEASE_MS = 10_000;
@@ -13,10 +13,7 @@ const RENEW_RETRY_MS = 500;
 const MARGIN_MS = 2_000;
 const RELEASE_MS = 1_000;
 
-const TIMES: TransactionOptions = {
-  limits: { statementTimeoutMs: 2_000, lockTimeoutMs: 2_000, idleTimeoutMs: 2_000 },
-  deadlineMs: 3_000,
-};
+const TIMES = { statementTimeoutMs: 2_000, lockTimeoutMs: 2_000, deadlineMs: 3_000 };
 
 /** A lease in the future is free: the database's clock was set back. */
 const TAKE = `

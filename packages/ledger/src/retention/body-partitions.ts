@@ -3,19 +3,14 @@ import type pg from "pg";
 import { INDEXED_ONLY, runStatement, type TransactionOptions } from "../connection/transaction.ts";
 
 export const BATCH: TransactionOptions = {
-  limits: {
-    statementTimeoutMs: 60_000,
-    lockTimeoutMs: 2_000,
-    idleTimeoutMs: 60_000,
-    planning: INDEXED_ONLY,
-  },
+  statementTimeoutMs: 60_000,
+  lockTimeoutMs: 2_000,
+  idleTimeoutMs: 60_000,
+  planning: INDEXED_ONLY,
   deadlineMs: 65_000,
 };
 
-export const COUNT: TransactionOptions = {
-  limits: { ...BATCH.limits, statementTimeoutMs: 600_000 },
-  deadlineMs: 610_000,
-};
+export const COUNT = { ...BATCH, statementTimeoutMs: 600_000, deadlineMs: 610_000 };
 
 export interface BodyPartition {
   readonly name: string;

@@ -4,10 +4,7 @@ import { runStatement } from "../connection/transaction.ts";
 
 const PARTITION_DAYS_AHEAD = 14;
 
-const PARTITION_TIMES = {
-  limits: { statementTimeoutMs: 10_000, lockTimeoutMs: 5_000, idleTimeoutMs: 10_000 },
-  deadlineMs: 12_000,
-};
+const PARTITION_TIMES = { statementTimeoutMs: 10_000, lockTimeoutMs: 5_000, deadlineMs: 12_000 };
 
 /** Creates the partitions of today and the days ahead; returns how many were missing. */
 export async function ensurePartitions(

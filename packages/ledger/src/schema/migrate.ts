@@ -15,7 +15,7 @@ import { PATH_FOR_HANDLERS, runStatement, transaction } from "../connection/tran
 
 const HOUR_MS = 3_600_000;
 const LIMITS = { statementTimeoutMs: 0, lockTimeoutMs: 0, idleTimeoutMs: 60_000 };
-const TIMES = { limits: LIMITS, deadlineMs: HOUR_MS };
+const TIMES = { ...LIMITS, deadlineMs: HOUR_MS };
 
 const BOOKKEEPING = `
 CREATE SCHEMA IF NOT EXISTS millrace;
