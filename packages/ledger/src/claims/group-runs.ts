@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { PooledConnection } from "../connection/connection.ts";
 import type { Admitted } from "./admit.ts";
 import type { EmitTarget } from "./emit.ts";
-import { Guard, type GuardContext, type SharedTransaction } from "./guard.ts";
+import { Guard, type GuardContext } from "./guard.ts";
 import { command, pipeline } from "../connection/pipeline.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
@@ -53,14 +53,9 @@ export class GroupRun {
   settledMs: number | undefined;
   turnMs: number | undefined;
 
-  constructor(
-    part: GroupPart,
-    ledger: GuardContext,
-    connection: PooledConnection,
-    shared: (run: GroupRun) => SharedTransaction,
-  ) {
+  constructor(part: GroupPart, createGuard: (run: GroupRun) => Guard) {
     this.part = part;
-    this.guard = new Guard(ledger, connection, shared(this));
+    this.guard = createGuard(this);
     this.turn = new Promise((resolve, reject) => {
       this.beginTurn = resolve;
       this.refuseTurn = reject;
@@ -105,7 +100,7 @@ export class GroupRuns {
     ledger: GuardContext,
     connection: PooledConnection,
     parts: readonly GroupPart[],
-    ahead = 0,
+    ahead: number,
   ) {
     this.#ledger = ledger;
     this.#connection = connection;
@@ -114,9 +109,9 @@ export class GroupRuns {
   }
 
   #createRun(part: GroupPart): GroupRun {
-    return new GroupRun(part, this.#ledger, this.#connection, (run) => ({
-      send: (query) => this.#send(run, query),
-    }));
+    return new GroupRun(part, (run) => {
+      return new Guard(this.#ledger, this.#connection, (query) => this.#send(run, query));
+    });
   }
 
   next(): GroupRun | undefined {

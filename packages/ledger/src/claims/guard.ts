@@ -23,8 +23,8 @@ import {
   type StatementKind,
 } from "./transaction-control.ts";
 
+type SendQuery = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 export type GuardContext = Pick<LedgerContext, "find" | "tables">;
-export type SharedTransaction = { send(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
 const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
   [SQLSTATE.lockNotAvailable, "contended"],
@@ -43,7 +43,7 @@ export class Guard implements EmitTarget {
   trouble: "contended" | "slow" | "unsafe" | "undone" | undefined;
   readonly #ledger: GuardContext;
   readonly #connection: PooledConnection;
-  readonly #shared: SharedTransaction | undefined;
+  readonly #sendShared: SendQuery | undefined;
   readonly #inFlight = new Set<Promise<unknown>>();
   #isSealed = false;
   #refusal: MillraceError | undefined;
@@ -53,10 +53,11 @@ export class Guard implements EmitTarget {
   #emitCalls: AwaitedCalls | undefined;
   #built: BuiltQueries | undefined;
 
-  constructor(ledger: GuardContext, connection: PooledConnection, shared?: SharedTransaction) {
+  /** @param sendShared - of a run in a group, whose runs share the transaction. */
+  constructor(ledger: GuardContext, connection: PooledConnection, sendShared?: SendQuery) {
     this.#ledger = ledger;
     this.#connection = connection;
-    this.#shared = shared;
+    this.#sendShared = sendShared;
   }
 
   /** drizzle calls this as if it were a connection of pg. */
@@ -66,7 +67,7 @@ export class Guard implements EmitTarget {
     if (kind === "other") query.name ??= preparedName(query.text);
     if (!keepsPrepared(this.#connection.client)) query.name = undefined;
     this.#connection.isTouched = true;
-    const sent = this.#shared?.send(query) ?? this.#connection.client.query(query);
+    const sent = this.#sendShared?.(query) ?? this.#connection.client.query(query);
     this.#inFlight.add(sent);
     try {
       const result = await sent;
@@ -125,7 +126,7 @@ export class Guard implements EmitTarget {
     const { kind, reachesPastSavepoint, isReserved, mayDeallocate } = classify(text);
     if (mayDeallocate) forgetPrepared(this.#connection.client);
     if (reachesPastSavepoint) this.isUnsafe = true;
-    if (this.#shared !== undefined && (reachesPastSavepoint || this.#endsForeign(kind, text))) {
+    if (this.#sendShared !== undefined && (reachesPastSavepoint || this.#endsForeign(kind, text))) {
       this.trouble ??= "unsafe";
       this.firstError ??= new Error("Cannot run this statement in a group of first attempts");
       throw this.firstError;
@@ -158,10 +159,10 @@ export class Guard implements EmitTarget {
 
   #note(error: unknown): void {
     this.firstError ??= error;
-    if (this.#shared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
+    if (this.#sendShared !== undefined) this.trouble ??= LIMITED.get(sqlStateOf(error) ?? "");
     if (isStale(error)) {
       this.#connection.discard();
-      if (this.#shared !== undefined) this.trouble ??= "undone";
+      if (this.#sendShared !== undefined) this.trouble ??= "undone";
     }
     if (error instanceof Error) (this.#seen ??= new WeakSet()).add(error);
   }
