@@ -16,7 +16,7 @@ import {
   releaseHandlers,
   type PooledConnection,
 } from "../connection/connection.ts";
-import { ledgerError } from "../connection/database-errors.ts";
+import { throwLedgerError } from "../connection/database-errors.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { pipeline } from "../connection/pipeline.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
@@ -173,10 +173,7 @@ async function runAttempt<Event>(
   if (signal.aborted) throw signal.reason;
   const connection = await acquireConnection(ledger.pool);
   try {
-    const claiming = claim(connection).catch((error: unknown) => {
-      throw ledgerError(error);
-    });
-    const claimed = await unlessAborted(signal, claiming);
+    const claimed = await unlessAborted(signal, claim(connection).catch(throwLedgerError));
     if ("kind" in claimed) {
       await unlessAborted(signal, rollback(connection));
       return claimed;

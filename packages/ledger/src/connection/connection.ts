@@ -1,7 +1,7 @@
 import { createConnection } from "node:net";
 import type pg from "pg";
 import { serialize } from "pg-protocol";
-import { ledgerError } from "./database-errors.ts";
+import { throwLedgerError } from "./database-errors.ts";
 import { command, sendBatch, type Statement } from "./pipeline.ts";
 import { keepsPrepared } from "./statement.ts";
 import { SQLSTATE } from "./sqlstate.ts";
@@ -34,9 +34,7 @@ export function closeReadOnly(pool: pg.Pool): void {
 
 /** @throws `database_unavailable` when the pool has none in time */
 export async function acquireConnection(pool: pg.Pool): Promise<PooledConnection> {
-  const client = await pool.connect().catch((error: unknown) => {
-    throw ledgerError(error);
-  });
+  const client = await pool.connect().catch(throwLedgerError);
   let broken = false;
   let isDiscarded = false;
   let reset: ResetReason | undefined;

@@ -63,6 +63,11 @@ export function ledgerError(error: unknown): unknown {
   return ours || isConnectionError(error) ? databaseUnavailable(error) : error;
 }
 
+/** For the `catch` of a statement. */
+export function throwLedgerError(error: unknown): never {
+  throw ledgerError(error);
+}
+
 export function databaseUnavailable(cause: unknown): MillraceError {
   if (sqlStateOf(cause) === SQLSTATE.readOnlyTransaction) return databaseReadOnly(cause);
   return new MillraceError("database_unavailable", `Cannot use Postgres: ${messageOf(cause)}`, {

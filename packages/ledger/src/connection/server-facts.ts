@@ -1,6 +1,6 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { ledgerError } from "./database-errors.ts";
+import { throwLedgerError } from "./database-errors.ts";
 
 export interface ServerFacts {
   readonly version: string;
@@ -46,9 +46,7 @@ SELECT current_setting('server_version') AS "version",
   (SELECT count(*)::int FROM pg_catalog.pg_stat_replication) AS "standbys"`;
 
 export async function readServerFacts(connection: Pick<pg.Pool, "query">): Promise<ServerFacts> {
-  const { rows } = await connection.query<ServerFacts>(READ).catch((error: unknown) => {
-    throw ledgerError(error);
-  });
+  const { rows } = await connection.query<ServerFacts>(READ).catch(throwLedgerError);
   const [facts] = rows;
   if (facts === undefined) throw new Error("Cannot read the settings of Postgres: no answer");
   return facts;

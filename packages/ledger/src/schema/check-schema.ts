@@ -1,6 +1,6 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { ledgerError } from "../connection/database-errors.ts";
+import { throwLedgerError } from "../connection/database-errors.ts";
 import {
   LEDGER_MIGRATIONS,
   LEDGER_SCOPE,
@@ -16,9 +16,7 @@ export async function checkSchema(
 ): Promise<void> {
   const scope = options.scope ?? LEDGER_SCOPE;
   const files = await readMigrations(options.folder ?? LEDGER_MIGRATIONS);
-  const applied = await readApplied(pool, scope).catch((error: unknown) => {
-    throw ledgerError(error);
-  });
+  const applied = await readApplied(pool, scope).catch(throwLedgerError);
   const missing = pendingMigrations(files, applied, scope);
   if (missing.length === 0) return;
   throw new MillraceError(
@@ -91,10 +89,6 @@ export async function misplacedTables(connection: Pick<pg.Pool, "query">): Promi
   const text = migrations.map((migration) => migration.text).join("\n");
   const ours = new Set(text.match(/(?<=\bmillrace\.)\w+/g));
   ours.add("migrations");
-  try {
-    const { rows } = await connection.query<{ name: string }>(RELATIONS);
-    return rows.map(({ name }) => name).filter((name) => !ours.has(name));
-  } catch (error) {
-    throw ledgerError(error);
-  }
+  const { rows } = await connection.query<{ name: string }>(RELATIONS).catch(throwLedgerError);
+  return rows.map(({ name }) => name).filter((name) => !ours.has(name));
 }

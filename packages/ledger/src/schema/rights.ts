@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { ledgerError } from "../connection/database-errors.ts";
+import { throwLedgerError } from "../connection/database-errors.ts";
 
 export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
@@ -84,10 +84,7 @@ export async function missingRights(
     rights.map((right) => ({ table, right })),
   );
   const values = [login ?? null, needs.map(({ table }) => table), needs.map(({ right }) => right)];
-  try {
-    const { rows } = await connection.query<{ missing: string }>(MISSING, values);
-    return rows.map(({ missing }) => missing);
-  } catch (error) {
-    throw ledgerError(error);
-  }
+  const asked = connection.query<{ missing: string }>(MISSING, values);
+  const { rows } = await asked.catch(throwLedgerError);
+  return rows.map(({ missing }) => missing);
 }
