@@ -12,17 +12,16 @@ export interface LedgerIdentity extends LedgerName {
 }
 
 const READ = `
-SELECT i.id::text AS ledger, d.oid::text AS oid, i.system_id AS "ranSystemId",
-  i.database_oid::text AS "ranOid",
+SELECT i.id::text AS ledger, d.oid::text AS oid,
+  CASE WHEN i.database_oid IS NOT NULL THEN
+    json_build_object('systemId', coalesce(i.system_id, ''), 'oid', i.database_oid::text)
+  END AS "ranOn",
   (extract(epoch FROM i.signed_since) * 1000)::float8 AS "signedSinceMs"
 FROM millrace.identity i
 CROSS JOIN pg_catalog.pg_database d WHERE d.datname = current_database()`;
 
-interface Row {
-  readonly ledger: string;
-  readonly oid: string;
-  readonly ranSystemId: string | null;
-  readonly ranOid: string | null;
+interface Row extends Pick<LedgerName, "ledger" | "oid"> {
+  readonly ranOn: DatabaseName | null;
   readonly signedSinceMs: number | null;
 }
 
@@ -32,11 +31,10 @@ export async function readIdentity(ledger: LedgerContext): Promise<LedgerIdentit
     queryRows<Row>(ledger, READ),
   ]);
   if (row === undefined) throw new Error("Cannot identify the ledger: millrace.identity is empty");
-  const { ranOid, ranSystemId, signedSinceMs } = row;
   return {
     ...{ ledger: row.ledger, oid: row.oid, systemId, startedAtMs: Math.round(startedAtMs) },
-    ranOn: ranOid === null ? undefined : { systemId: ranSystemId ?? "", oid: ranOid },
-    signedSinceMs: signedSinceMs ?? undefined,
+    ranOn: row.ranOn ?? undefined,
+    signedSinceMs: row.signedSinceMs ?? undefined,
   };
 }
 

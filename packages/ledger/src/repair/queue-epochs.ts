@@ -4,8 +4,8 @@ export interface KeptEpoch {
   readonly epoch: string;
   /** Passes of the reconciler that were counted; 0 before the first. */
   readonly pass: number;
-  readonly passedAtMs: number | undefined;
-  readonly change: KeptChange | undefined;
+  readonly passedAtMs: number | null;
+  readonly change: KeptChange | null;
 }
 
 /** The last time that this Postgres was found not to be the one that a queue knew. */
@@ -23,22 +23,9 @@ SELECT queue, epoch, pass::float8 AS pass, change,
   (extract(epoch FROM passed_at) * 1000)::float8 AS "passedAtMs"
 FROM millrace.queue_epochs`;
 
-interface EpochRow {
-  readonly queue: string;
-  readonly epoch: string;
-  readonly pass: number;
-  readonly passedAtMs: number | null;
-  readonly change: KeptChange | null;
-}
-
 export async function readEpochs(ledger: LedgerContext): Promise<ReadonlyMap<string, KeptEpoch>> {
-  const rows = await queryRows<EpochRow>(ledger, READ);
-  return new Map(
-    rows.map(({ queue, epoch, pass, passedAtMs, change }) => [
-      queue,
-      { epoch, pass, passedAtMs: passedAtMs ?? undefined, change: change ?? undefined },
-    ]),
-  );
+  const rows = await queryRows<KeptEpoch & { readonly queue: string }>(ledger, READ);
+  return new Map(rows.map(({ queue, ...epoch }) => [queue, epoch]));
 }
 
 const WRITE = `

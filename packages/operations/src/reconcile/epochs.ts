@@ -86,7 +86,7 @@ export async function findLedgerChanges(
     marks.set(source, mark);
     const { pass = 0, passedAtMs, change } = kept.get(queueName(source)) ?? {};
     const atMs = Date.now();
-    if (change !== undefined && atMs - change.atMs < WEEK_MS) lately.set(source, change);
+    if (change && atMs - change.atMs < WEEK_MS) lately.set(source, change);
     const kind = changeOf(mark, { ...server, pass });
     if (kind === undefined) continue;
     const fromMs = passedAtMs ?? atMs - WEEK_MS;
