@@ -51,7 +51,8 @@ test("while a worker is at it, nothing is done, and it ends with 1", async () =>
   const key = await it.event("completed", 40);
   const answer = await it.retention.withLeadership(() => run([]));
   expect(answer).toMatchObject({
-    value: { code: 1, stdout: "nothing done: a worker is running retention\n" },
+    code: 1,
+    stdout: "nothing done: a worker is running retention\n",
   });
   expect(await it.bodyOf(key)).toBeDefined();
 });

@@ -1,6 +1,6 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
 import { parseConfig } from "@millrace/core";
-import { createLeader } from "@millrace/ledger";
+import { Leader } from "@millrace/ledger";
 import { RECONCILER } from "@millrace/operations";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { onRedis, type TestServers } from "../support/backends.ts";
@@ -79,7 +79,7 @@ describeOnRedis("the dashboard's health", () => {
     );
     expect(first.leader).toMatchObject({ level: "bad", text: "No worker leads" });
 
-    const leader = createLeader(dashboard, RECONCILER);
+    const leader = new Leader(dashboard, RECONCILER);
     await leader.lead();
     await dashboard.queues.pause("patient");
     const { paused } = await readUntil(

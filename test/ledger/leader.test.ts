@@ -1,4 +1,4 @@
-import { createLeader, findLeader, type Leader } from "@millrace/ledger";
+import { findLeader, Leader } from "@millrace/ledger";
 import { hostname } from "node:os";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
@@ -16,7 +16,7 @@ let second: Leader;
 beforeEach(async () => {
   proxy = await startTcpProxy(it.url);
   pools = [testPool(proxy.url, 2), testPool(it.url, 2)];
-  const [ours, theirs] = pools.map((pool) => createLeader({ pool }, "chores"));
+  const [ours, theirs] = pools.map((pool) => new Leader({ pool }, "chores"));
   if (ours === undefined || theirs === undefined) throw new Error("no leaders");
   first = ours;
   second = theirs;

@@ -1,4 +1,4 @@
-import { createLeader } from "@millrace/ledger";
+import { Leader } from "@millrace/ledger";
 import { Reconciler, type ReconcilerNotice } from "@millrace/operations";
 import { checkJob } from "@millrace/processor";
 import type { TestStores } from "../support/stores-fixture.ts";
@@ -14,7 +14,7 @@ export function startReconciler(
   hear: (notice: ReconcilerNotice) => void = () => {},
 ) {
   const notices: ReconcilerNotice[] = [];
-  const leader = createLeader({ pool }, leads);
+  const leader = new Leader({ pool }, leads);
   const notify = (notice: ReconcilerNotice) => {
     notices.push(notice);
     hear(notice);

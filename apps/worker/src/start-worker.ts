@@ -8,7 +8,7 @@ import {
   type OnEmitted,
   type Tracing,
 } from "@millrace/core";
-import { createLeader } from "@millrace/ledger";
+import { Leader } from "@millrace/ledger";
 import {
   Reconciler,
   RECONCILER,
@@ -85,7 +85,7 @@ export async function startWorker(parts: WorkerParts) {
 
 function startReconciler({ config, stores, observers }: WorkerParts, worker: Worker) {
   const { pool, ledger, queues } = stores;
-  const leader = createLeader({ pool }, RECONCILER);
+  const leader = new Leader({ pool }, RECONCILER);
   let disagreements = new Map<DisagreementKind, number>();
   const reconciler = new Reconciler(
     {

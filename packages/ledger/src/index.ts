@@ -28,7 +28,7 @@ export { BODY_BYTES_SHOWN, type BodyPart, type EventRecord } from "./reads/find-
 export type { EventFilter } from "./reads/find-events.ts";
 export type { EventSearch } from "./reads/search.ts";
 export type { AbandonAnswer } from "./claims/abandon-event.ts";
-export { createLeader, findLeader, type Leader } from "./repair/leader.ts";
+export { findLeader, Leader } from "./repair/leader.ts";
 export { migrate } from "./schema/migrate.ts";
 export { missingRights, type RightsRole } from "./schema/rights.ts";
 export { readServerFacts, requireSupported, type ServerFacts } from "./connection/server-facts.ts";

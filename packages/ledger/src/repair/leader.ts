@@ -36,10 +36,6 @@ UPDATE millrace.leaders SET expires_at = clock_timestamp() WHERE name = $1 AND h
  * so it stops before another may begin, also after a pause of the machine. Statements sent by then
  * can still take effect, and a failover may lose the lease: two leaders at once must do no harm.
  */
-export function createLeader({ pool }: { readonly pool: pg.Pool }, name: string): Leader {
-  return new Leader(pool, name);
-}
-
 export class Leader {
   readonly #pool: pg.Pool;
   readonly #name: string;
@@ -52,7 +48,7 @@ export class Leader {
   #asking: Promise<AbortSignal | undefined> | undefined;
   #closed = false;
 
-  constructor(pool: pg.Pool, name: string) {
+  constructor({ pool }: { readonly pool: pg.Pool }, name: string) {
     this.#pool = pool;
     this.#name = name;
   }
@@ -120,25 +116,6 @@ export class Leader {
     await Promise.allSettled([this.#asking]);
     const query = { text: RELEASE, values: [this.#name, this.#holder] };
     await runStatement(this.#pool, query, TIMES).catch(() => {});
-  }
-}
-
-export type LeadershipResult<T> =
-  { readonly kind: "done"; readonly value: T } | { readonly kind: "taken" };
-
-/** Returns `taken` at once when another process leads. The signal aborts when the lead is lost. */
-export async function withLeadership<T>(
-  pool: pg.Pool,
-  name: string,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<LeadershipResult<T>> {
-  const leader = createLeader({ pool }, name);
-  try {
-    const lost = await leader.lead();
-    if (lost === undefined) return { kind: "taken" };
-    return { kind: "done", value: await work(lost) };
-  } finally {
-    await leader.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { bind, type Methods } from "../connection/bind.ts";
-import { withLeadership, type LeadershipResult } from "../repair/leader.ts";
+import { Leader } from "../repair/leader.ts";
 import { listPartitions, type BodyPartition } from "./body-partitions.ts";
 import { deleteErrors, deleteRuns, forgetFinds } from "./delete-records.ts";
 import { deleteKeys } from "./delete-keys.ts";
@@ -18,8 +18,8 @@ const steps = {
 
 /** The steps that delete what need not be kept any longer. No step on its own loses anything. */
 export interface RetentionLedger extends Methods<pg.Pool, typeof steps> {
-  /** Runs `work` unless another process is doing so; then it returns `taken`. */
-  withLeadership<T>(work: (signal: AbortSignal) => Promise<T>): Promise<LeadershipResult<T>>;
+  /** Undefined at once when another process leads. The signal aborts when the lead is lost. */
+  withLeadership<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined>;
   detach(partition: BodyPartition, signal?: AbortSignal): Promise<"detached" | "busy">;
   drop(partition: BodyPartition, signal?: AbortSignal): Promise<"dropped" | "busy">;
 }
@@ -31,7 +31,15 @@ export function createRetentionLedger(
 ): RetentionLedger {
   return {
     ...bind(pool, steps),
-    withLeadership: (work) => withLeadership(pool, "retention", work),
+    async withLeadership(work) {
+      const leader = new Leader({ pool }, "retention");
+      try {
+        const lost = await leader.lead();
+        return lost && (await work(lost));
+      } finally {
+        await leader.close();
+      }
+    },
     detach: (partition, signal) => detachPartition(pool, partition, { waitMs, signal }),
     drop: (partition, signal) => dropPartition(pool, partition, { waitMs, signal }),
   };

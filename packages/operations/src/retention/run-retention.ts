@@ -39,7 +39,7 @@ export async function runRetention(
   const ran = await deps.ledger.withLeadership((lost) =>
     runAlone(deps, policy, signal === undefined ? lost : AbortSignal.any([lost, signal])),
   );
-  return ran.kind === "taken" ? ran : ran.value;
+  return ran ?? { kind: "taken" };
 }
 
 async function runAlone(
