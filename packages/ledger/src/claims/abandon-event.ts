@@ -22,8 +22,11 @@ export interface AbandonReason {
   readonly run: string;
 }
 
-/** `failed` now; settled before; or `unknown`: not in the ledger, and without a body or expired. */
-export type AbandonAnswer = "failed" | "already_failed" | "completed" | "unknown";
+/** By the status before: `pending` is failed now. */
+const ANSWERS = { pending: "failed", failed: "already_failed", completed: "completed" } as const;
+
+/** `unknown`: not in the ledger, and without a body or expired. */
+export type AbandonAnswer = (typeof ANSWERS)[EventStatus] | "unknown";
 
 /**
  * Fails a pending event whose job was abandoned; records an unknown one first, if it has a body.
@@ -113,16 +116,8 @@ async function abandonKnown(
   const group = groupValues(identifyError({ code, text: message }));
   const query = GIVE_UP({ ...key, ...group, code, message: cutText(message), run });
   const { rows } = await send<{ status: EventStatus }>(query);
-  switch (rows[0]?.status) {
-    case "pending":
-      return "failed";
-    case "failed":
-      return "already_failed";
-    case "completed":
-      return "completed";
-    default:
-      return "unknown";
-  }
+  const [row] = rows;
+  return row === undefined ? "unknown" : ANSWERS[row.status];
 }
 
 const RECORD_BODILESS = `
