@@ -47,6 +47,9 @@ export async function attemptGroup(
   const group = new Group(ledger, connection, units, limits);
   try {
     return await group.attempt();
+  } catch (error) {
+    await rollback(connection);
+    throw error;
   } finally {
     clearTimeout(timer);
     group.close();
@@ -79,7 +82,13 @@ class Group {
   }
 
   async attempt(): Promise<readonly AttemptEnd[]> {
-    const { transactionId, admissions } = await this.#admit();
+    const members = this.#units.flatMap((unit) => unit.members);
+    const { transactionId, admissions } = await admit(
+      this.#ledger,
+      this.#connection,
+      members,
+      this.#limits,
+    );
     failpoint("worker.group_admitted");
     const isAlive = await this.#runAll(this.#admitted(admissions));
     failpoint("worker.group_ran");
@@ -107,16 +116,6 @@ class Group {
 
   close(): void {
     this.#timer.close();
-  }
-
-  async #admit(): ReturnType<typeof admit> {
-    try {
-      const members = this.#units.flatMap((unit) => unit.members);
-      return await admit(this.#ledger, this.#connection, members, this.#limits);
-    } catch (error) {
-      await rollback(this.#connection);
-      throw error;
-    }
   }
 
   async #runAll(parts: readonly GroupPart[]): Promise<boolean> {
