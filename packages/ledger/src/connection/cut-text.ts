@@ -12,6 +12,10 @@ export function cutText(text: string, bytesMax: number = BYTES_MAX): string {
   return bytes.toString("utf8", 0, end) + ELLIPSIS;
 }
 
+/** Null for text that was not given. */
+export const cutGiven = (text: string | null | undefined, bytesMax?: number): string | null =>
+  text === null || text === undefined ? null : cutText(text, bytesMax);
+
 /** jsonb takes no text that Postgres cannot store, not even escaped. */
 export const toJson = (value: object): string =>
   JSON.stringify(value, (_key, part: unknown) => (typeof part === "string" ? cutText(part) : part));

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditPage, ReadQueryOf } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
-import { cutText, toJson } from "../connection/cut-text.ts";
+import { cutGiven, toJson } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 
@@ -73,7 +73,7 @@ export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Pr
     ...cutNames(intent),
     generation: generation ?? null,
     filter: filter === undefined ? null : toJson(filter),
-    reason: reason === undefined ? null : cutText(reason),
+    reason: cutGiven(reason),
   });
   const { rows } = await ledger.send<{ id: string }>(query);
   const [row] = rows;
@@ -97,12 +97,11 @@ export async function recordAudit(
 }
 
 function cutNames<Act extends Omit<AuditIntent, "filter" | "reason">>(act: Act) {
-  const { actor, source, eventId } = act;
   return {
     ...act,
-    actor: actor === null ? null : cutText(actor, ID_BYTES_MAX),
-    source: source === undefined ? null : cutText(source, NAME_BYTES_MAX),
-    eventId: eventId === undefined ? null : cutText(eventId, ID_BYTES_MAX),
+    actor: cutGiven(act.actor, ID_BYTES_MAX),
+    source: cutGiven(act.source, NAME_BYTES_MAX),
+    eventId: cutGiven(act.eventId, ID_BYTES_MAX),
   };
 }
 
@@ -116,7 +115,7 @@ export async function findAudit(
   }
   const filter = [source, eventId, action, actor];
   if (!areStorable(filter)) return { entries: [], next: null };
-  const values = [...[...filter, cursor].map((value) => value ?? null), limit + 1];
+  const values = [...filter, cursor, limit + 1];
   const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
   const page = rows.slice(0, limit);
   return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };

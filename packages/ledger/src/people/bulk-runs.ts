@@ -1,6 +1,6 @@
 import type { BulkRun, BulkVerb } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
-import { cutText, toJson } from "../connection/cut-text.ts";
+import { cutGiven, cutText, toJson } from "../connection/cut-text.ts";
 import type { Actor } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
@@ -109,10 +109,10 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
     eventsMax: run.limit ?? null,
     rate: run.rate,
     total: run.total ?? null,
-    startedBy: user === null ? null : cutText(user, 1_024),
+    startedBy: cutGiven(user, 1_024),
     role,
     via,
-    reason: reason === undefined ? null : cutText(reason),
+    reason: cutGiven(reason),
     auditId: run.auditId,
     canary: run.canary ?? null,
     failedShareMax: run.failedShareMax ?? null,

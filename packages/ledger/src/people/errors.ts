@@ -6,7 +6,7 @@ import type {
   ReadQueryOf,
 } from "@millrace/api-contract";
 import { areStorable, isStorable, MillraceError } from "@millrace/core";
-import { cutText } from "../connection/cut-text.ts";
+import { cutGiven } from "../connection/cut-text.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 type Query = ReadQueryOf<"get /errors">;
@@ -105,12 +105,7 @@ export async function setErrorState(
   { state, note, by }: { state: ErrorState; note?: string | undefined; by: string | null },
 ): Promise<void> {
   if (!isStorable(fingerprint)) throw notFound(fingerprint);
-  const values = [
-    fingerprint,
-    state,
-    note === undefined ? null : cutText(note),
-    by === null ? null : cutText(by, 1_024),
-  ];
+  const values = [fingerprint, state, cutGiven(note), cutGiven(by, 1_024)];
   const { rowCount } = await ledger.send({ text: SET_STATE, values });
   if (rowCount !== 1) throw notFound(fingerprint);
 }
@@ -121,8 +116,7 @@ export async function setErrorOwner(
   fingerprint: string,
   owner: string | null,
 ): Promise<void> {
-  const values = [fingerprint, owner === null ? null : cutText(owner, 1_024)];
-  await ledger.send({ text: SET_OWNER, values });
+  await ledger.send({ text: SET_OWNER, values: [fingerprint, cutGiven(owner, 1_024)] });
 }
 
 /** @throws `error_not_found` when no group matches, `invalid_request` when several do */
@@ -146,9 +140,5 @@ function notFound(fingerprint: string): MillraceError {
   );
 }
 
-const select = (ledger: LedgerContext, values: readonly unknown[], sort: Query["sort"] = "last") =>
-  queryWireRows<ErrorGroup & { readonly total: number }>(
-    ledger,
-    findErrorsBy(sort),
-    values.map((value) => value ?? null),
-  );
+const select = (ledger: LedgerContext, values: unknown[], sort: Query["sort"] = "last") =>
+  queryWireRows<ErrorGroup & { readonly total: number }>(ledger, findErrorsBy(sort), values);
