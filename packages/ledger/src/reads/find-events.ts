@@ -102,11 +102,7 @@ GROUP BY source, status`;
 const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
   areStorable([source, type, error, q]);
 
-export interface EventCounts {
-  readonly source: string;
-  readonly status: EventStatus;
-  readonly count: number;
-}
+export type EventCounts = Pick<EventRow, "source" | "status"> & { readonly count: number };
 
 export type ListedRow = EventRow & { readonly recorded_at_text: string };
 
