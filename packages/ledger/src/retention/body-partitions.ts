@@ -23,8 +23,6 @@ export interface BodyPartition {
   readonly bytes: number;
 }
 
-type Row = Omit<BodyPartition, "ageDays"> & { readonly age_days: number };
-
 /** The partitions of bodies, oldest first. A detached partition is included until it is dropped. */
 const LIST_PARTITIONS = `
 WITH found AS (
@@ -40,13 +38,12 @@ WITH found AS (
   WHERE c.relnamespace = 'millrace'::regnamespace AND c.relkind = 'r'
     AND c.relname ~ '^bodies_[0-9]{8}$'
 )
-SELECT name, day::text AS day, state, (now() AT TIME ZONE 'UTC')::date - day AS age_days,
+SELECT name, day::text AS day, state, (now() AT TIME ZONE 'UTC')::date - day AS "ageDays",
   pg_catalog.pg_total_relation_size(oid)::float8 AS bytes
 FROM found ORDER BY day`;
 
 export async function listPartitions(pool: pg.Pool): Promise<readonly BodyPartition[]> {
-  const { rows } = await runStatement<Row>(pool, { text: LIST_PARTITIONS }, BATCH);
-  return rows.map(({ age_days: ageDays, ...row }) => ({ ...row, ageDays }));
+  return (await runStatement<BodyPartition>(pool, { text: LIST_PARTITIONS }, BATCH)).rows;
 }
 
 /** The name of a partition, checked, because it becomes part of a statement. */

@@ -53,7 +53,7 @@ moved AS (
   WHERE e.source = c.source AND e.event_id = c.event_id AND e.generation = c.generation
   RETURNING c.bytes
 )
-SELECT (SELECT count(*) FROM candidate) AS found, count(*) AS moved,
+SELECT (SELECT count(*)::int FROM candidate) AS found, count(*)::int AS moved,
   coalesce(sum(bytes), 0)::float8 AS bytes
 FROM moved`;
 
@@ -61,13 +61,12 @@ FROM moved`;
 export async function moveBodies(pool: pg.Pool, partition: BodyPartition) {
   const values = [partition.day, EVENTS_MAX, BYTES_MAX];
   const { rows } = await withPartitions(pool, () =>
-    runStatement<{ found: string; moved: string; bytes: number }>(
+    runStatement<{ found: number; moved: number; bytes: number }>(
       pool,
       { text: MOVE_BODIES(tableOf(partition)), values },
       BATCH,
     ),
   );
   failpoint("retention.moved");
-  const row = rows[0];
-  return { found: Number(row?.found), moved: Number(row?.moved), bytes: row?.bytes ?? 0 };
+  return rows[0] ?? { found: 0, moved: 0, bytes: 0 };
 }
