@@ -151,15 +151,10 @@ async function callAll(
     failpoint("worker.before_call");
     if (job.signal.aborted) return { kind: "busy", ranMs };
     const end = await inTime(timeoutMs, async (signal) => {
-      const { once, close, end: endSteps } = steps.ofCall(signal);
       const make = async () => {
-        let result: unknown;
-        try {
-          result = await call(webhookEvent, callContext(once, signal, log));
-        } finally {
-          close();
-        }
-        await endSteps();
+        const result = await steps.ofCall(signal, (once) =>
+          call(webhookEvent, callContext(once, signal, log)),
+        );
         refuseReturned(result);
         return result;
       };

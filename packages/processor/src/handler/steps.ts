@@ -37,8 +37,11 @@ export class Steps {
     this.#deps = deps;
   }
 
-  /** @param signal - the call's: when it has aborted, no step begins. */
-  ofCall(signal: StopSignal) {
+  /**
+   * Runs a call, and waits for its steps that still run. When the signal has aborted, none begins.
+   * @throws an error of the call; `query_not_awaited`
+   */
+  async ofCall(signal: StopSignal, call: (once: Once) => unknown): Promise<unknown> {
     let isOpen = true;
     const calls = new AwaitedCalls();
     const once: Once = async (name, run) => {
@@ -47,15 +50,14 @@ export class Steps {
         throw refused(`Cannot begin step "${name}": its call has ended; await every step`);
       return await this.#run(name, run);
     };
-    const tracked: Once = (name, run) => calls.track(`step "${name}"`, once(name, run));
-    return {
-      once: tracked,
-      close: () => {
-        isOpen = false;
-      },
-      /** Waits for the steps that still run. @throws `query_not_awaited` */
-      end: () => calls.end(),
-    };
+    let result: unknown;
+    try {
+      result = await call((name, run) => calls.track(`step "${name}"`, once(name, run)));
+    } finally {
+      isOpen = false;
+    }
+    await calls.end();
+    return result;
   }
 
   readonly #run: Once = async (name, run) => {

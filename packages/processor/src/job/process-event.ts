@@ -321,8 +321,7 @@ export class EventRun {
 
   #notStarted(): JobResult {
     const { draining, random } = this.#context;
-    const reason = this.#stop.aborted ? this.#stop.reason : draining.reason;
-    return handedBack(reason, random);
+    return handedBack(this.#stop.aborted ? this.#stop.reason : draining.reason, random);
   }
 
   #finished(result: JobResult): JobResult {
