@@ -1,3 +1,4 @@
+import { createPool, missingRights } from "@millrace/ledger";
 import { expect, test } from "vitest";
 import { readRolesSql } from "../support/least-privilege.ts";
 import { openForAll } from "../support/open-for.ts";
@@ -6,7 +7,12 @@ import { migratedDatabase } from "../support/scratch-database.ts";
 
 const database = openForAll(async () => {
   const { url, drop } = await migratedDatabase();
-  return { url, close: drop };
+  const pool = createPool({ url, max: 1, applicationName: "test" });
+  const close = async () => {
+    await pool.end();
+    await drop();
+  };
+  return { url, pool, close };
 });
 const roles = await readRolesSql();
 
@@ -53,3 +59,27 @@ test("roles.sql names nothing that is not there", async () => {
   );
   expect(named.filter((name) => !known.includes(name))).toEqual([]);
 });
+
+/** The rights of a login on tables, as `INSERT on millrace.attempts`. The view is for people. */
+function tableRights(login: string): readonly string[] {
+  const text = roles.replaceAll(/--.*|\([^)]*\)/g, "");
+  const grants = text.matchAll(/GRANT ([A-Z,\s]+) ON (millrace\.[^;]+?)\s+TO ([^;]+);/g);
+  return [...grants].flatMap(([, rights = "", tables = "", logins = ""]) =>
+    !logins.split(/,\s*/).includes(login) || tables.endsWith(".webhook_events")
+      ? []
+      : rights
+          .split(",")
+          .flatMap((right) => tables.split(/,\s*/).map((table) => `${right.trim()} on ${table}`)),
+  );
+}
+
+test.each(["ingress", "worker", "retention", "dashboard"] as const)(
+  "a login of the %s without its rights gets the name of each",
+  async (role) => {
+    const granted = tableRights(`millrace_${role}`);
+    expect(granted.length).toBeGreaterThan(10);
+    // This login is in every Postgres, and has no right on our tables.
+    const missing = await missingRights(database.pool, role, "pg_monitor");
+    expect(missing.toSorted()).toEqual(granted.toSorted());
+  },
+);

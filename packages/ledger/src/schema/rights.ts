@@ -3,59 +3,37 @@ import { throwLedgerError } from "../connection/database-errors.ts";
 
 export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
-type Right = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
-
-const NEEDS: Readonly<Record<RightsRole, Readonly<Record<string, readonly Right[]>>>> = {
-  ingress: {
-    migrations: ["SELECT"],
-    identity: ["SELECT"],
-    events: ["SELECT", "INSERT", "UPDATE"],
-    bodies: ["SELECT", "INSERT"],
-    conflicts: ["SELECT", "INSERT", "UPDATE"],
-    deliveries: ["SELECT", "INSERT", "UPDATE"],
-    refusals: ["SELECT", "INSERT", "UPDATE"],
-  },
-  worker: {
-    migrations: ["SELECT"],
-    identity: ["SELECT", "UPDATE"],
-    events: ["SELECT", "INSERT", "UPDATE"],
-    bodies: ["SELECT", "INSERT"],
-    attempts: ["SELECT", "INSERT"],
-    conflicts: ["SELECT", "INSERT", "UPDATE"],
-    deliveries: ["SELECT"],
-    queue_epochs: ["SELECT", "INSERT", "UPDATE"],
-    bulk_runs: ["SELECT", "UPDATE"],
-    bulk_members: ["SELECT", "INSERT", "UPDATE"],
-    activity: ["SELECT", "INSERT", "DELETE"],
-    activity_progress: ["SELECT", "INSERT", "UPDATE"],
-    refusals: ["SELECT", "DELETE"],
-  },
-  retention: {
-    events: ["SELECT", "UPDATE", "DELETE"],
-    attempts: ["SELECT", "DELETE"],
-    conflicts: ["SELECT", "DELETE"],
-    deliveries: ["SELECT", "DELETE"],
-    bulk_runs: ["SELECT", "DELETE"],
-    bulk_members: ["SELECT", "DELETE"],
-  },
-  dashboard: {
-    migrations: ["SELECT"],
-    identity: ["SELECT"],
-    events: ["SELECT", "INSERT", "UPDATE"],
-    bodies: ["SELECT"],
-    attempts: ["SELECT"],
-    conflicts: ["SELECT"],
-    deliveries: ["SELECT"],
-    steps: ["SELECT"],
-    queue_epochs: ["SELECT"],
-    audit: ["SELECT", "INSERT"],
-    sessions: ["SELECT", "INSERT", "UPDATE"],
-    bulk_runs: ["SELECT", "INSERT", "UPDATE"],
-    bulk_members: ["SELECT"],
-    activity: ["SELECT"],
-    activity_progress: ["SELECT"],
-    refusals: ["SELECT"],
-  },
+/** The tables of each role, grouped by what it does with them, as roles.sql grants it. */
+const NEEDS: Readonly<Record<RightsRole, readonly [rights: string, tables: string][]>> = {
+  ingress: [
+    ["SELECT", "migrations identity"],
+    ["SELECT INSERT", "bodies"],
+    ["SELECT INSERT UPDATE", "events conflicts deliveries refusals"],
+  ],
+  worker: [
+    ["SELECT", "migrations deliveries"],
+    ["SELECT INSERT", "bodies attempts steps"],
+    ["SELECT UPDATE", "identity bulk_runs"],
+    ["SELECT DELETE", "refusals"],
+    ["SELECT INSERT DELETE", "activity"],
+    ["SELECT INSERT UPDATE", "events conflicts errors error_counts queue_epochs leaders"],
+    ["SELECT INSERT UPDATE", "bulk_members activity_progress"],
+  ],
+  retention: [
+    ["SELECT", "migrations"],
+    ["SELECT DELETE", "attempts steps conflicts deliveries errors error_counts"],
+    ["SELECT DELETE", "bulk_runs bulk_members"],
+    ["SELECT INSERT UPDATE", "leaders"],
+    ["SELECT UPDATE DELETE", "events"],
+  ],
+  dashboard: [
+    ["SELECT", "migrations identity attempts conflicts deliveries steps error_counts"],
+    ["SELECT", "queue_epochs leaders bulk_members activity activity_progress refusals"],
+    ["SELECT INSERT", "bodies audit audit_results"],
+    ["SELECT UPDATE", "errors"],
+    ["SELECT INSERT UPDATE", "events bulk_runs"],
+    ["SELECT INSERT UPDATE DELETE", "sessions"],
+  ],
 };
 
 /** By the catalog. A missing table is no missing right. */
@@ -80,8 +58,8 @@ export async function missingRights(
   role: RightsRole,
   login?: string,
 ): Promise<string[]> {
-  const needs = Object.entries(NEEDS[role]).flatMap(([table, rights]) =>
-    rights.map((right) => ({ table, right })),
+  const needs = NEEDS[role].flatMap(([rights, tables]) =>
+    tables.split(" ").flatMap((table) => rights.split(" ").map((right) => ({ table, right }))),
   );
   const values = [login ?? null, needs.map(({ table }) => table), needs.map(({ right }) => right)];
   const asked = connection.query<{ missing: string }>(MISSING, values);
