@@ -1,10 +1,13 @@
 import type pg from "pg";
 import { bind, type Methods } from "../connection/bind.ts";
 import { Leader } from "../repair/leader.ts";
-import { listPartitions, type BodyPartition } from "./body-partitions.ts";
-import { deleteErrors, deleteRuns, forgetFinds } from "./delete-records.ts";
-import { deleteKeys } from "./delete-keys.ts";
-import { detachPartition, dropPartition } from "./drop-partition.ts";
+import {
+  detachPartition,
+  dropPartition,
+  listPartitions,
+  type BodyPartition,
+} from "./body-partitions.ts";
+import { deleteErrors, deleteKeys, deleteRuns, forgetFinds } from "./delete-records.ts";
 import { moveBodies } from "./move-bodies.ts";
 
 const steps = {
