@@ -89,22 +89,21 @@ export async function read<T>(
   return await transaction(ledger.pool, work, ledger.reads);
 }
 
+/** Rows of a read. What writes, or must find each row by an index, is sent by `ledger.send`. */
 export async function queryRows<Row extends pg.QueryResultRow>(
   { pool, reads }: LedgerContext,
   text: string,
   values: unknown[] = [],
-  options: TransactionOptions = reads,
 ): Promise<Row[]> {
-  return (await runStatement<Row>(pool, { text, values }, options)).rows;
+  return (await runStatement<Row>(pool, { text, values }, reads)).rows;
 }
 
 export async function queryWireRows<Row extends object>(
   ledger: LedgerContext,
   text: string,
   values: unknown[] = [],
-  options: TransactionOptions = ledger.reads,
 ): Promise<Row[]> {
-  return (await queryRows(ledger, text, values, options)).map((row) => toWire(row) as Row);
+  return (await queryRows(ledger, text, values)).map((row) => toWire(row) as Row);
 }
 
 type WireRow<Row> = {

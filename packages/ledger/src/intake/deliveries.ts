@@ -1,7 +1,7 @@
 import type { Deliveries, Delivery } from "@millrace/api-contract";
 import { isStorable, type DeliveryOutcome, type EventLookup } from "@millrace/core";
 import type pg from "pg";
-import { queryRows, read, type LedgerContext } from "../connection/ledger-context.ts";
+import { read, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface RepeatedDelivery extends EventLookup {
   readonly outcome: DeliveryOutcome;
@@ -50,7 +50,7 @@ export async function noteDeliveries(
   }
   if (rows.size === 0) return;
   const values = [JSON.stringify([...rows.values()]), ingress];
-  await queryRows(ledger, NOTE_DELIVERIES, values, ledger.short);
+  await ledger.send({ text: NOTE_DELIVERIES, values });
 }
 
 type NotedEvent = [

@@ -28,7 +28,7 @@ export async function noteRefusals(
   const rows = refusals.map(({ agoMs, source = "", code, deliveries }) => {
     return { ago_ms: agoMs, source, code, deliveries };
   });
-  await queryRows(ledger, NOTE_REFUSALS, [JSON.stringify(rows)], ledger.short);
+  await ledger.send({ text: NOTE_REFUSALS, values: [JSON.stringify(rows)] });
 }
 
 const FIND_REFUSALS = `

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditPage, ReadQueryOf } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
 import { cutGiven, toJson } from "../connection/cut-text.ts";
-import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
+import { toWire, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 
 export type AuditJson = Readonly<Record<string, unknown>>;
@@ -86,14 +86,14 @@ export async function endAudit(
   id: string,
   result: AuditJson,
 ): Promise<void> {
-  await queryRows(ledger, END_AUDIT, [id, toJson(result)], ledger.short);
+  await ledger.send({ text: END_AUDIT, values: [id, toJson(result)] });
 }
 
 export async function recordAudit(
   ledger: LedgerContext,
   facts: readonly AuditedFact[],
 ): Promise<void> {
-  await queryRows(ledger, RECORD_AUDIT, [toJson(facts.map(cutNames))], ledger.short);
+  await ledger.send({ text: RECORD_AUDIT, values: [toJson(facts.map(cutNames))] });
 }
 
 function cutNames<Act extends Omit<AuditIntent, "filter" | "reason">>(act: Act) {
@@ -116,7 +116,7 @@ export async function findAudit(
   const filter = [source, eventId, action, actor];
   if (!areStorable(filter)) return { entries: [], next: null };
   const values = [...filter, cursor, limit + 1];
-  const rows = await queryWireRows<AuditEntry>(ledger, FIND_AUDIT, values, ledger.short);
-  const page = rows.slice(0, limit);
+  const { rows } = await ledger.send<AuditEntry>({ text: FIND_AUDIT, values });
+  const page = rows.slice(0, limit).map(toWire);
   return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
 }

@@ -150,7 +150,7 @@ export async function changeRun(
 const isEnded = (state: BulkRun["state"]) => state !== "running" && state !== "paused";
 
 export async function openRuns(ledger: LedgerContext): Promise<OpenBulkRun[]> {
-  const rows = await queryRows<OpenBulkRun>(ledger, OPEN, [], ledger.short);
+  const { rows } = await ledger.send<OpenBulkRun>({ text: OPEN });
   return rows.map((row) => {
     const { since, until } = row.filter;
     // JSON has no dates.
@@ -164,7 +164,7 @@ export async function noteRunError(
   id: number,
   { message, ended }: { message: string; ended: boolean },
 ): Promise<void> {
-  await queryRows(ledger, ended ? FAIL : NOTE_ERROR, [id, cutText(message)], ledger.short);
+  await ledger.send({ text: ended ? FAIL : NOTE_ERROR, values: [id, cutText(message)] });
 }
 
 export async function keepRunResults(ledger: LedgerContext): Promise<void> {

@@ -1,6 +1,6 @@
 import { wait, type EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
-import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
+import type { LedgerContext } from "../connection/ledger-context.ts";
 
 export type GiveUpAnswer =
   /** It was pending and is failed now. The caller removes its job. */
@@ -46,7 +46,8 @@ export async function findGivenUpJobs(
   sources: readonly string[],
   limit: number,
 ): Promise<readonly EventKey[]> {
-  return await queryRows<EventKey>(ledger, FIND_GIVEN_UP_JOBS, [sources, limit], ledger.short);
+  const query = { text: FIND_GIVEN_UP_JOBS, values: [sources, limit] };
+  return (await ledger.send<EventKey>(query)).rows;
 }
 
 const NOTE_JOBS_REMOVED = `
@@ -59,8 +60,7 @@ export async function noteJobsRemoved(
   ledger: LedgerContext,
   keys: readonly EventKey[],
 ): Promise<void> {
-  if (keys.length === 0) return;
-  await queryRows(ledger, NOTE_JOBS_REMOVED, packKeys(keys), ledger.short);
+  if (keys.length > 0) await ledger.send({ text: NOTE_JOBS_REMOVED, values: packKeys(keys) });
 }
 
 /** A handler that makes calls holds no row: its attempt is counted, but not logged or due. */

@@ -40,13 +40,13 @@ export async function judgeRun(
   if (counts === undefined) return "goes_on";
   const stop = stopReason(run, counts);
   if (stop !== undefined) {
-    await queryRows(ledger, STOP, [run.id, stop], ledger.short);
+    await ledger.send({ text: STOP, values: [run.id, stop] });
     return "stopped";
   }
   if (run.canaryState !== "running") return "goes_on";
   const isPassed = counts.completed === counts.all;
   const text = isPassed ? PASS : HOLD;
-  await queryRows(ledger, text, [run.id, isPassed ? null : holdReason(counts)], ledger.short);
+  await ledger.send({ text, values: [run.id, isPassed ? null : holdReason(counts)] });
   return isPassed ? "goes_on" : "waits";
 }
 

@@ -56,7 +56,7 @@ export async function keepIdentity(
   { systemId, oid }: DatabaseName,
   { signs }: { readonly signs: boolean },
 ): Promise<void> {
-  await queryRows(ledger, KEEP, [systemId, oid, signs], ledger.short);
+  await ledger.send({ text: KEEP, values: [systemId, oid, signs] });
 }
 
 /** Fails pending events of a copy: the original runs them, so here only a person's retry does. */

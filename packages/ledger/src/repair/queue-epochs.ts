@@ -37,7 +37,7 @@ export async function writeEpochs(
   ledger: LedgerContext,
   epochs: ReadonlyMap<string, string>,
 ): Promise<void> {
-  await queryRows(ledger, WRITE, [[...epochs.keys()], [...epochs.values()]], ledger.short);
+  await ledger.send({ text: WRITE, values: [[...epochs.keys()], [...epochs.values()]] });
 }
 
 const COUNT_PASS = `
@@ -58,6 +58,6 @@ export async function countPass(
     given.map(({ change }) => (change === undefined ? null : JSON.stringify(change))),
   ];
   type Row = { readonly queue: string; readonly pass: number };
-  const rows = await queryRows<Row>(ledger, COUNT_PASS, values, ledger.short);
+  const { rows } = await ledger.send<Row>({ text: COUNT_PASS, values });
   return new Map(rows.map(({ queue, pass }) => [queue, pass]));
 }
