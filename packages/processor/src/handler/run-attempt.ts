@@ -4,7 +4,6 @@ import {
   MillraceError,
   type EnvelopedEvent,
   type EventJob,
-  type EventKey,
   type Handler,
   type HandlerTransaction,
   type LockedEvent,
@@ -134,6 +133,9 @@ async function runAttempt(
   return { ...end.value, ranMs: end.ranMs };
 }
 
+/** Milliseconds from an abort until a handler that goes on is reported. */
+const GRACE_MS = 1_000;
+
 export type TimedResult<Value> = { readonly ranMs: number | undefined } & (
   { readonly kind: "ended"; readonly value: Value } | ({ readonly kind: "failed" } & FailedAttempt)
 );
@@ -169,7 +171,12 @@ export async function runInTime<Value>(
     const reason = isTimeout ? timeoutError(timeoutMs, error) : undefined;
     const failed = isTimeout ? failedBy(reason, reason) : watch.failedBy(error);
     signal.abort(failed.error);
-    reportIfStillRunning(watch, { key: keyOf(job.event), attempt }, notify);
+    // Its transaction is sealed and its slot is free, so it delays nothing; but it can hold memory.
+    const report = () => {
+      if (!watch.isRunning) return;
+      notify({ kind: "handler_ignored_abort", key: keyOf(job.event), attempt });
+    };
+    if (watch.isRunning) setTimeout(report, GRACE_MS).unref();
     return { kind: "failed", ...failed, ranMs: watch.ranMs };
   } finally {
     clearTimeout(clock);
@@ -225,20 +232,6 @@ export class HandlerWatch {
     const isStopped = this.#signal.aborted && error === this.#signal.reason;
     return failedBy(error, isStopped ? error : undefined);
   }
-}
-
-const GRACE_MS = 1_000;
-
-// Its transaction is sealed and its slot is free, so it delays nothing; but it can hold memory.
-function reportIfStillRunning(
-  watch: HandlerWatch,
-  attempted: { readonly key: EventKey; readonly attempt: number },
-  notify: (notice: Notice) => void,
-): void {
-  if (!watch.isRunning) return;
-  setTimeout(() => {
-    if (watch.isRunning) notify({ kind: "handler_ignored_abort", ...attempted });
-  }, GRACE_MS).unref();
 }
 
 /** The signal of one attempt, which follows longer-lived signals until it is disposed of. */
