@@ -15,11 +15,16 @@ import {
   type LazySignal,
   type LockedEvent,
   type Outcome,
-  type Provider,
   type WebhookEvent,
 } from "@millrace/core";
 import type { EmitTarget } from "@millrace/ledger";
-import { createEmit, emitNothing, type EmitParent, type InternalSources } from "./emit.ts";
+import {
+  createEmit,
+  emitNothing,
+  type EmitParent,
+  type EmitSource,
+  type InternalSources,
+} from "./emit.ts";
 import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
 import { withOtherPart } from "./other-part.ts";
@@ -52,7 +57,7 @@ export class Handlers {
 
   /** @throws `payload_mismatch`; the errors of a schema or a `when` */
   async plan(event: EnvelopedEvent, attempt: number, stored: StoredContent): Promise<Plan> {
-    const parsed = new ParsedBody(stored.body);
+    const parsed = bodyPayload(stored.body);
     const plan: PlannedHandler[] = [];
     for (const handler of this.#matching(event)) {
       const { schema, when } = handler;
@@ -106,7 +111,7 @@ export class Handlers {
     event: EnvelopedEvent,
     attempt: number,
     { headers, body }: StoredContent,
-    payload: EventPayload = new ParsedBody(body),
+    payload: EventPayload = bodyPayload(body),
   ): WebhookEvent {
     const { provider, options } = this.#sources[event.source] ?? {};
     return Object.freeze({
@@ -162,12 +167,7 @@ export function refuseReturned(returned: unknown): void {
   );
 }
 
-interface HandledSource {
-  readonly provider?: Pick<Provider, "dataField" | "isInternal">;
-  readonly options?: { readonly secrets?: unknown };
-}
-
-type Sources = Readonly<Record<string, HandledSource>>;
+type Sources = Readonly<Record<string, Partial<EmitSource>>>;
 
 interface HandlersOfSource {
   readonly handlers: readonly Handler[];
@@ -234,17 +234,13 @@ interface EventPayload {
 }
 
 /** The payload of a handler without a schema: the body, parsed once, on first use. */
-class ParsedBody implements EventPayload {
-  readonly #body: Uint8Array;
-  #parsed: { readonly value: unknown } | undefined;
-
-  constructor(body: Uint8Array) {
-    this.#body = body;
-  }
-
-  get value(): JsonPayload {
-    return (this.#parsed ??= parse(this.#body)).value;
-  }
+function bodyPayload(body: Uint8Array): EventPayload {
+  let parsed: ReturnType<typeof parse> | undefined;
+  return {
+    get value() {
+      return (parsed ??= parse(body)).value;
+    },
+  };
 }
 
 /** Reads values' texts as they were sent. @throws PermanentError for a body that is no JSON */
@@ -307,8 +303,7 @@ function pathText(keys: readonly PropertyKey[]): string {
     .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
     .join("")
     .replace(/^\./, "");
-  if (text === "") return "the payload itself";
-  return cut(text);
+  return text === "" ? "the payload itself" : cut(text);
 }
 
 function cut(text: string): string {
