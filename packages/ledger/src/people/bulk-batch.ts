@@ -155,7 +155,10 @@ async function act(
   // Without a name: names belong to the pool.
   const send: Send = ({ text, values }) => client.query(text, values);
   const acted = known.length === 0 ? [] : await actOnAll({ send }, known);
-  const members = [...acted, ...strangers.map((key) => ({ key, skipped: "unknown_source" }))];
+  const members: Member[] = [
+    ...known.map((key, index) => ({ key, skipped: "not_found", ...acted[index] })),
+    ...strangers.map((key) => ({ key, skipped: "unknown_source" })),
+  ];
   const noted = members.filter((member) => newGeneration(member) !== null || member.skipped);
   if (noted.length === 0) return members;
   const values = [noted.map(newGeneration), noted.map(({ skipped }) => skipped)];
@@ -167,36 +170,29 @@ function newGeneration({ key, event }: Member): number | null {
   return event === undefined || event.generation === key.generation ? null : event.generation;
 }
 
+/** Returns one answer for each key, in order. */
 type Act = (
   context: Pick<LedgerContext, "send">,
   keys: readonly EventKey[],
-) => Promise<readonly Member[]>;
+) => Promise<readonly Omit<Member, "key">[]>;
 
 const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
-  retry: async (context, keys) => {
-    const answers = await retryMany(context, keys);
-    return keys.map((key, index) => {
-      const answer = answers[index];
-      if (answer?.kind === "retried") return { key, event: answer.event, skipped: null };
-      const isMissing = answer?.kind === "not_found" || answer?.kind === "body_missing";
-      return { key, skipped: isMissing ? answer.kind : "not_failed" };
-    });
-  },
-  replay: async (context, keys) => {
-    const answers = await replay(context, keys);
-    return keys.map((key, index) => {
-      const answer = answers[index];
-      if (answer?.kind === "replayed") return { key, event: answer.event, skipped: null };
-      return { key, skipped: answer?.kind ?? "not_found" };
-    });
-  },
-  give_up: async (context, keys) => {
-    const answers = await giveUpMany(context, keys);
-    return keys.map((key, index) => {
-      const answer = answers[index] ?? "not_found";
-      return { key, skipped: answer === "given_up" ? null : answer };
-    });
-  },
+  retry: async (context, keys) =>
+    (await retryMany(context, keys)).map((answer) => {
+      if (answer.kind === "retried") return { event: answer.event, skipped: null };
+      const isMissing = answer.kind === "not_found" || answer.kind === "body_missing";
+      return { skipped: isMissing ? answer.kind : "not_failed" };
+    }),
+  replay: async (context, keys) =>
+    (await replay(context, keys)).map((answer) =>
+      answer.kind === "replayed"
+        ? { event: answer.event, skipped: null }
+        : { skipped: answer.kind },
+    ),
+  give_up: async (context, keys) =>
+    (await giveUpMany(context, keys)).map((answer) => ({
+      skipped: answer === "given_up" ? null : answer,
+    })),
 };
 
 function addSkips(
