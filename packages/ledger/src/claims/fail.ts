@@ -1,5 +1,5 @@
 import type { AttemptFailure, ErrorDetails, EventKey } from "@millrace/core";
-import { cutText, toJson } from "../connection/cut-text.ts";
+import { cutGiven, cutText, toJson } from "../connection/cut-text.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
 import { runStatement } from "../connection/transaction.ts";
@@ -28,12 +28,8 @@ reopened AS (
   WHERE fingerprint = :fingerprint::text AND state = 'resolved' AND EXISTS (SELECT FROM logged)
 )`;
 
-export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined): {
-  readonly fingerprint: string | null;
-  readonly title: string | null;
-} {
-  if (identity === undefined) return { fingerprint: null, title: null };
-  return { fingerprint: identity.fingerprint, title: cutText(identity.title) };
+export function groupValues(identity: Pick<ErrorDetails, "fingerprint" | "title"> | undefined) {
+  return { fingerprint: identity?.fingerprint ?? null, title: cutGiven(identity?.title) };
 }
 
 /** Rows that the log of attempts keeps of an event's waits, which could come each second. */

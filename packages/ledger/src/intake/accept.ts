@@ -47,7 +47,9 @@ export async function accept(
   });
 }
 
-function variantText(event: IncomingEvent): string {
+type Variant = Pick<IncomingEvent, keyof EventKey | "bodyHash">;
+
+function variantText(event: Variant): string {
   return `${event.bodyHash}\0${keyText(event)}`;
 }
 
@@ -177,7 +179,7 @@ FROM (SELECT * FROM ${GIVEN_EVENTS} ORDER BY source, event_id, body_hash) AS i`,
   "millrace_note_conflicts",
 );
 
-type NotedRow = Pick<IncomingEvent, keyof EventKey | "bodyHash"> & { readonly noted: Conflict };
+type NotedRow = Variant & { readonly noted: Conflict };
 
 /** Keeps other bodies of known events that the queue finds: a result for each, in order. */
 export async function noteConflicts(
@@ -185,15 +187,14 @@ export async function noteConflicts(
   deliveries: readonly IncomingEvent[],
 ): Promise<readonly StoreResult[]> {
   const noted = new Map<string, Conflict>();
-  const nameOf = (event: Omit<NotedRow, "noted">) => `${event.bodyHash}\0${keyText(event)}`;
   const storable = deliveries.filter(({ source, eventId, type, bodyHash }) =>
     [source, eventId, type, bodyHash].every(isStorable),
   );
   for (const chunk of chunkEvents(storable, (event) => event)) {
     const rows = await sendEvents<NotedRow>(ledger, NOTE_CONFLICTS, chunk);
-    for (const row of rows) noted.set(nameOf(row), row.noted);
+    for (const row of rows) noted.set(variantText(row), row.noted);
   }
-  return deliveries.map((event) => NOTED[noted.get(nameOf(event)) ?? "conflict"]);
+  return deliveries.map((event) => NOTED[noted.get(variantText(event)) ?? "conflict"]);
 }
 
 /** An event that has a copy's row is pending, and gets its job as a failed one does. */

@@ -38,11 +38,8 @@ export async function noteDeliveries(
   for (const { source, eventId, outcome, atMs } of repeated) {
     if (!isStorable(source) || !isStorable(eventId)) continue;
     const name = `${source}\0${eventId}`;
-    let row = rows.get(name);
-    if (row === undefined) {
-      row = [source, eventId, 0, []];
-      rows.set(name, row);
-    }
+    const row = rows.get(name) ?? [source, eventId, 0, []];
+    rows.set(name, row);
     row[2] += 1;
     const recent = row[3];
     recent.unshift([atMs, outcome]);

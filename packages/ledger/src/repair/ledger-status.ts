@@ -153,13 +153,11 @@ UPDATE millrace.events e SET enqueued_at = ${to}
 FROM locked l
 WHERE e.source = l.source AND e.event_id = l.event_id AND e.generation = l.generation`;
 
-type SetEnqueued = (ledger: LedgerContext, keys: readonly EventKey[]) => Promise<void>;
-
-const run = (name: string, text: string): SetEnqueued => {
-  return async ({ pool, prepared }, keys) => {
+const run =
+  (name: string, text: string) =>
+  async ({ pool, prepared }: LedgerContext, keys: readonly EventKey[]): Promise<void> => {
     if (keys.length > 0) await runStatement(pool, { name, text, values: packKeys(keys) }, prepared);
   };
-};
 
 /** Call it after enqueueing. Until then the reconciler may enqueue it too, without harm. */
 export const markEnqueued = run("millrace_mark_enqueued", setEnqueued("IS NULL", "now()"));
