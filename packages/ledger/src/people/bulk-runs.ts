@@ -1,4 +1,4 @@
-import type { BulkRun, BulkVerb } from "@millrace/api-contract";
+import type { BulkRun } from "@millrace/api-contract";
 import { MillraceError } from "@millrace/core";
 import { cutGiven, cutText, toJson } from "../connection/cut-text.ts";
 import type { Actor } from "./audit.ts";
@@ -8,11 +8,9 @@ import { statement } from "../connection/statement.ts";
 
 export type BulkFilter = Omit<EventFilter, "limit" | "cursor">;
 
-export interface NewBulkRun {
-  readonly verb: BulkVerb;
+export interface NewBulkRun extends Pick<BulkRun, "verb" | "rate"> {
   readonly filter: BulkFilter;
   readonly limit?: number | undefined;
-  readonly rate: number;
   /** Events that match; undefined when they are too many to count. */
   readonly total: number | undefined;
   readonly canary?: number | undefined;
@@ -102,20 +100,16 @@ WHERE r.id = ended.id AND ended.finished_at IS NOT NULL AND ended.results IS NUL
 
 /** Writes down a run, which the leading worker takes from then on. */
 export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<BulkRun> {
-  const { user, role, via, reason } = run.actor;
+  const { limit, canary, failedShareMax, actor } = run;
   const query = START({
-    verb: run.verb,
+    ...run,
+    ...actor,
     filter: toJson(run.filter),
-    eventsMax: run.limit ?? null,
-    rate: run.rate,
-    total: run.total ?? null,
-    startedBy: cutGiven(user, 1_024),
-    role,
-    via,
-    reason: cutGiven(reason),
-    auditId: run.auditId,
-    canary: run.canary ?? null,
-    failedShareMax: run.failedShareMax ?? null,
+    eventsMax: limit,
+    canary,
+    failedShareMax,
+    startedBy: cutGiven(actor.user, 1_024),
+    reason: cutGiven(actor.reason),
   });
   const { rows } = await ledger.send<{ id: number }>(query);
   return await getRun(ledger, rows[0]?.id ?? 0);
