@@ -1,13 +1,14 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
-import { pendingMigrations, readApplied } from "./check-schema.ts";
 import { ledgerError } from "../connection/database-errors.ts";
 import {
   LEDGER_MIGRATIONS,
   LEDGER_SCOPE,
+  pendingMigrations,
+  readApplied,
   readMigrations,
   type Migration,
-} from "./migration-files.ts";
+} from "./migrations.ts";
 import { ensurePartitions } from "./bodies.ts";
 import { readServerFacts, requireSupported } from "../connection/server-facts.ts";
 import { SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
