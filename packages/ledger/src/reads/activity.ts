@@ -1,10 +1,8 @@
-import type { ActivityBucket } from "@millrace/api-contract";
+import type { ActivityBucket, ReadQueryOf } from "@millrace/api-contract";
 import { areStorable, MillraceError } from "@millrace/core";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
-export interface ActivityQuery {
-  readonly source?: string | undefined;
-  readonly type?: string | undefined;
+export interface ActivityQuery extends Pick<ReadQueryOf<"get /activity">, "source" | "type"> {
   /** The number of buckets, up to the one that is not over. */
   readonly count: number;
   /** Seconds of a bucket: whole minutes up to a day, or whole hours. */
@@ -54,7 +52,7 @@ export async function activity(
     throw new MillraceError("invalid_request", message);
   }
   const unit = seconds % HOUR_SECONDS === 0 ? HOUR_SECONDS : 60;
-  const values = [count, seconds, source ?? null, type ?? null, unit];
+  const values = [count, seconds, source, type, unit];
   const rows = await queryRows<CountedRow>(ledger, COUNTED, values);
   const slots = new Map<string, CountedRow[]>();
   for (const row of rows) {

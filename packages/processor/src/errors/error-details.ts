@@ -77,15 +77,8 @@ function toFrame(call: string, { projectDir, secrets }: FrameOptions): StackFram
   const at = toPlace(ran, line, column, projectDir);
   const { path, own } = toPath(at.file, projectDir);
   const shown = name !== null && FUNCTION_NAME.test(name) ? hideSecrets(name, secrets) : null;
-  return [
-    {
-      file: hideSecrets(path.slice(-500), secrets),
-      line: at.line,
-      column: at.column,
-      function: shown?.slice(0, NAME_CHARS_MAX) ?? null,
-      own,
-    },
-  ];
+  const file = hideSecrets(path.slice(-500), secrets);
+  return [{ ...at, file, function: shown?.slice(0, NAME_CHARS_MAX) ?? null, own }];
 }
 
 /** The position in the source, if a source map is next to the compiled file or within it. */
