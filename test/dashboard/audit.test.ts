@@ -95,6 +95,19 @@ onOneBackend("the dashboard's audit", (prepare) => {
     expect(await audit()).toEqual(before);
   });
 
+  test("has nothing of a person who is on an error that is not open", async () => {
+    await dashboard.fail("evt_owned_1");
+    const [error] = (await dashboard.ledger.errors.find({ limit: 1 })).errors;
+    const path = `/api/errors/${error?.fingerprint}`;
+    await write("POST", path, { state: "ignored" });
+    const before = await audit();
+    for (const mine of [true, false]) {
+      const { status, json } = await write("POST", path, { mine });
+      expect([status, json.error.code]).toEqual([409, "error_not_open"]);
+    }
+    expect(await audit()).toEqual(before);
+  });
+
   test("is filtered by action and actor", async () => {
     const { entries } = await audit("?action=retry&actor=ops");
     expect(entries).not.toEqual([]);

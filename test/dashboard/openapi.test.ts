@@ -138,6 +138,7 @@ onOneBackend("the API's document", (prepare, backend) => {
     expect(own.json.owner).toBe("deploy");
     const resolved = { state: "resolved", note: "fixed", reason: "why" };
     await ask(200, ["POST", `/api/errors/${fingerprint}`], { body: resolved });
+    await ask(409, ["POST", `/api/errors/${fingerprint}`], { body: { mine: true } });
     await dashboard.ledger.intake.accept([event("evt_hopeless_1")]);
     await ask(200, ["POST", "/api/events/acme/evt_hopeless_1/give-up"], {
       body: { reason: "why" },

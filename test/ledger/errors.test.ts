@@ -98,7 +98,7 @@ test("An open error is somebody's, until it is resolved or another person is on 
   await own("ann");
   expect(await group()).toMatchObject({ owner: "ann", note: "fixed in 2.4" });
   await set("resolved");
-  await own("kim");
+  expect(await own("kim")).toBe(false);
   expect(await group()).toMatchObject({ state: "resolved", owner: null });
   await fail();
   expect(await group()).toMatchObject({ state: "open", owner: null });

@@ -1,4 +1,4 @@
-import { createOperator, type Actor } from "@millrace/operations";
+import { changeError, createOperator, type Actor } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
@@ -72,6 +72,20 @@ onOneBackend("the audit", (prepare) => {
       code: "unknown_source",
     });
     expect(await last()).toMatchObject({ source: "stranger", result: { error: "unknown_source" } });
+  });
+
+  test("has a person's claim of an error that was resolved meanwhile as refused", async () => {
+    await stores.fail("evt_owned_1");
+    const { errors } = stores.ledger;
+    const [{ fingerprint } = { fingerprint: "" }] = (await errors.find({ limit: 1 })).errors;
+    const seenOpen = await errors.get(fingerprint);
+    await errors.setState(fingerprint, { state: "resolved", by: "kim" });
+    const ledger = { ...stores.ledger, errors: { ...errors, get: async () => seenOpen } };
+    const change = changeError({ ledger, actor: OPS }, fingerprint, { mine: true });
+    await expect(change).rejects.toMatchObject({ code: "error_not_open" });
+    expect(await last()).toMatchObject({
+      ...{ action: "set_error_state", result: { error: "error_not_open" } },
+    });
   });
 
   test("is written before anything is done, and without it nothing is done", async () => {

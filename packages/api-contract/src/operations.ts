@@ -176,7 +176,7 @@ export const OPERATIONS = {
     who: "operator",
     body: requests.errorBody,
     answer: ["ErrorGroup", errorGroup],
-    errors: ["invalid_request", "error_not_found"],
+    errors: ["invalid_request", "error_not_found", "error_not_open"],
   },
   "get /runs": {
     summary: "Bulk runs, newest first.",

@@ -30,6 +30,10 @@ export const REASON_WORDS = {
 } as const;
 export type SkipReason = keyof typeof REASON_WORDS;
 
+/** The name of someone who is on an error. On an open loopback nobody signs in. */
+export const ownerName = ({ user, via }: { user: string | null; via: string }): string =>
+  user ?? via;
+
 /** The results of a run so far: `3 ran: 2 completed, 1 failed again (1 error)`, or `3 given up`. */
 export function runResult({
   verb,

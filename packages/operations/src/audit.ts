@@ -1,4 +1,5 @@
 import type { ErrorGroup, ReadBodyOf } from "@millrace/api-contract";
+import { ownerName } from "@millrace/api-contract/run-text";
 import { isMillraceError, MillraceError } from "@millrace/core";
 import type { Actor, AuditedAct, AuditJson, Ledger } from "@millrace/ledger";
 
@@ -50,22 +51,32 @@ export async function endSession(
   await underAudit({ ledger, actor }, intent, end, () => ({ ended: true }));
 }
 
-/** @throws `error_not_found`, `invalid_request` if several groups match; `database_unavailable` */
+/**
+ * @throws `error_not_found`, `invalid_request` if several groups match; `error_not_open` for `mine`
+ * of an error that is not open; `database_unavailable`
+ */
 export async function changeError(
   { ledger, actor }: Deps & { readonly ledger: Pick<Ledger, "errors"> },
   prefix: string,
   { state, note, mine }: Pick<ReadBodyOf<"post /errors/:fingerprint">, "state" | "note" | "mine">,
 ): Promise<ErrorGroup> {
-  const { fingerprint } = await ledger.errors.get(prefix);
-  const owner = actor.user ?? actor.via;
-  await underAudit(
-    { ledger, actor },
-    { action: "set_error_state", filter: { error: fingerprint, state, note, mine } },
-    () =>
-      state === undefined
-        ? ledger.errors.setOwner(fingerprint, mine === true ? owner : null)
-        : ledger.errors.setState(fingerprint, { state, note, by: actor.user }),
-    () => ({ state, mine }),
-  );
+  const { fingerprint, state: before } = await ledger.errors.get(prefix);
+  const refuse = () => {
+    const message = `Cannot say who is on error ${fingerprint}: it is not open. Reopen it first`;
+    throw new MillraceError("error_not_open", message);
+  };
+  if (state === undefined && before !== "open") refuse();
+  const change = async () => {
+    if (state !== undefined) {
+      return await ledger.errors.setState(fingerprint, { state, note, by: actor.user });
+    }
+    const owner = mine === true ? ownerName(actor) : null;
+    // It may have been resolved since it was read.
+    if (!(await ledger.errors.setOwner(fingerprint, owner))) refuse();
+  };
+  const filter = { error: fingerprint, state, note, mine };
+  await underAudit({ ledger, actor }, { action: "set_error_state", filter }, change, () => ({
+    ...{ state, mine },
+  }));
   return await ledger.errors.get(fingerprint);
 }

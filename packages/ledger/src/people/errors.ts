@@ -110,13 +110,14 @@ export async function setErrorState(
   if (rowCount !== 1) throw notFound(fingerprint);
 }
 
-/** Of an open error; of another one nobody needs to be on it. */
+/** False for an error that is not open: nobody needs to be on it. */
 export async function setErrorOwner(
   ledger: LedgerContext,
   fingerprint: string,
   owner: string | null,
-): Promise<void> {
-  await ledger.send({ text: SET_OWNER, values: [fingerprint, cutGiven(owner, 1_024)] });
+): Promise<boolean> {
+  const values = [fingerprint, cutGiven(owner, 1_024)];
+  return (await ledger.send({ text: SET_OWNER, values })).rowCount === 1;
 }
 
 /** @throws `error_not_found` when no group matches, `invalid_request` when several do */

@@ -1,4 +1,5 @@
 import type { ERROR_STATES as ErrorStates, ErrorGroup } from "@millrace/api-contract";
+import { ownerName } from "@millrace/api-contract/run-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -154,10 +155,10 @@ type Act = "retry" | ErrorGroup["state"];
 export function useErrorActs(error: ErrorGroup, source?: string) {
   const [act, setAct] = useState<Act>();
   const mayWrite = useMayWrite();
-  const { user, via } = useSession();
+  const session = useSession();
   const client = useQueryClient();
   const { failed, fingerprint, owner, state } = error;
-  const isMine = owner === (user ?? via);
+  const isMine = owner === ownerName(session);
   const own = useMutation({
     mutationFn: () => {
       const body = { mine: !isMine };
