@@ -11,7 +11,8 @@ export function Palette() {
   const [open, setOpen] = useState(false);
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
-      if (!(event.metaKey || event.ctrlKey) || event.key.toLowerCase() !== "k") return;
+      if (!(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey) return;
+      if (event.key.toLowerCase() !== "k") return;
       event.preventDefault();
       if (document.querySelector("dialog[open]") === null) setOpen(true);
     };
@@ -31,6 +32,8 @@ interface Target {
   readonly text: string;
   readonly to: string;
 }
+
+const keyOf = ({ kind, to }: Target): string => `${kind} ${to}`;
 
 const SHOWN_MAX = 9;
 const OPEN_ERRORS = errorsQuery({ state: "open", limit: "200" });
@@ -54,31 +57,42 @@ function useTargets(typed: string): readonly Target[] {
   return [...shown, { kind: "Events", text: typed, to: `/events?${writeFilter({ find: typed })}` }];
 }
 
+/** Enter goes to the chosen target itself. */
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, Enter: 0 };
+
 function Targets({ onChosen }: { onChosen: () => void }) {
   const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
+  // By its key: an answer that comes in meanwhile moves it.
+  const [picked, setPicked] = useState("");
   const targets = useTargets(typed.trim());
   const navigate = useNavigate();
   const id = useId();
-  const chosen = Math.min(at, targets.length - 1);
-  const go = (target: Target | undefined) => {
-    if (target === undefined) return;
+  const chosen = Math.max(
+    0,
+    targets.findIndex((target) => keyOf(target) === picked),
+  );
+  useEffect(() => {
+    document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [id, chosen]);
+  const go = (target: Target) => {
     onChosen();
     void navigate(target.to);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
-    const step = steps[event.key];
-    if (event.key === "Enter") go(targets[chosen]);
-    else if (step !== undefined) setAt((chosen + step + targets.length) % targets.length);
-    else return;
+    const step = STEPS[event.key];
+    // Enter also ends a word of an input method.
+    if (step === undefined || event.nativeEvent.isComposing) return;
     event.preventDefault();
+    const target = targets[(chosen + step + targets.length) % targets.length];
+    if (target === undefined) return;
+    if (step === 0) go(target);
+    else setPicked(keyOf(target));
   };
   return (
     <>
       <input
-        type="search"
         role="combobox"
+        aria-autocomplete="list"
         aria-label="Page, source, error, or a search of events"
         aria-expanded
         aria-controls={id}
@@ -89,14 +103,14 @@ function Targets({ onChosen }: { onChosen: () => void }) {
         value={typed}
         onChange={({ target }) => {
           setTyped(target.value);
-          setAt(0);
+          setPicked("");
         }}
         onKeyDown={onKeyDown}
       />
       <ul id={id} role="listbox" aria-label="Results" className="targets">
         {targets.map((target, index) => (
           <li
-            key={`${target.kind} ${target.to}`}
+            key={keyOf(target)}
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === chosen}

@@ -1,0 +1,98 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
+import { onRedis } from "../support/backends.ts";
+import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
+
+describeInBrowser("the page under a person's hands", () => {
+  let dashboard: TestDashboard;
+  let browser: Browser;
+  let tab: Tab;
+  let page: Page;
+  const palette = () => page.getByRole("dialog", { name: "Go to" });
+  const chosen = () => palette().getByRole("option", { selected: true });
+
+  beforeAll(async () => {
+    dashboard = await startTestDashboard(await onRedis());
+    for (const id of ["evt_bad_1", "evt_bad_2"]) {
+      await dashboard.fail(id, { body: Buffer.from(`{"id":"${id}"}`) });
+    }
+    await dashboard.take("evt_waits_1");
+    browser = await openBrowser();
+  });
+  beforeEach(async () => {
+    tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
+    ({ page } = tab);
+  });
+  afterEach(async () => {
+    tab.expectQuiet();
+    await tab.close();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await dashboard?.close();
+  });
+
+  async function openPalette(): Promise<void> {
+    await page.goto("/events");
+    await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
+    await page.keyboard.press("ControlOrMeta+k");
+    await palette().getByRole("option", { name: "Source acme" }).waitFor();
+  }
+
+  async function showErrors(...titles: readonly string[]): Promise<void> {
+    const [sample] = (await dashboard.ledger.errors.find({ limit: 1 })).errors;
+    const errors = titles.map((title) => ({ ...sample, title, fingerprint: `1-${title}` }));
+    await page.unrouteAll();
+    await page.route("**/api/errors?*", (route) =>
+      route.fulfill({ json: { errors, total: errors.length } }),
+    );
+  }
+
+  test("the chosen entry of ⌘K stays chosen when a new error comes in above it", async () => {
+    await showErrors("pump-a", "pump-b");
+    await openPalette();
+    await page.keyboard.type("pump");
+    await palette().getByRole("option", { name: "Error pump-b" }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    expect(await chosen().textContent()).toBe("Errorpump-b");
+    await showErrors("pump-c", "pump-a", "pump-b");
+    await palette().getByRole("option", { name: "Error pump-c" }).waitFor();
+    expect(await chosen().textContent()).toBe("Errorpump-b");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("/errors/1-pump-b");
+    await page.getByRole("alert").getByText("error_not_found").waitFor();
+  });
+
+  test("the chosen entry of ⌘K is in sight in a low window", async () => {
+    await page.setViewportSize({ width: 640, height: 260 });
+    await openPalette();
+    await page.keyboard.press("ArrowUp");
+    const box = await chosen().boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(260);
+  });
+
+  test("⌘K leaves the keys of an input method and of the browser alone", async () => {
+    await openPalette();
+    await page.keyboard.type("acme");
+    const field = palette().getByRole("combobox");
+    await field.dispatchEvent("keydown", { key: "Enter", isComposing: true });
+    expect(await field.inputValue()).toBe("acme");
+    await page.keyboard.press("Escape");
+    await palette().waitFor({ state: "detached" });
+    await page.keyboard.press("Control+Shift+K");
+    expect(await palette().count()).toBe(0);
+  });
+
+  test("one Escape closes ⌘K, also after typing, and gives the focus back", async () => {
+    await openPalette();
+    await page.keyboard.press("Escape");
+    const search = page.getByRole("searchbox", { name: "Search" });
+    await search.focus();
+    await page.keyboard.press("ControlOrMeta+k");
+    await page.keyboard.type("acme");
+    await page.keyboard.press("Escape");
+    await palette().waitFor({ state: "detached" });
+    expect(await search.evaluate((it) => it.matches(":focus"))).toBe(true);
+  });
+});
