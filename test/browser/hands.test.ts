@@ -95,4 +95,18 @@ describeInBrowser("the page under a person's hands", () => {
     await palette().waitFor({ state: "detached" });
     expect(await search.evaluate((it) => it.matches(":focus"))).toBe(true);
   });
+
+  test("r retries the event that has the focus, also below events that only a queue has", async () => {
+    await page.goto("/events");
+    const link = page.getByRole("link", { name: "evt_bad_2" });
+    await page.getByRole("link", { name: "evt_waits_1" }).waitFor();
+    await link.focus();
+    await page.route("**/api/retry", (route) => route.fulfill({ json: { retried: 1 } }));
+    await page.keyboard.press("r");
+    const asked = page.waitForRequest("**/api/retry");
+    await page.getByRole("button", { name: "Retry 1 failed event" }).click();
+    expect((await asked).postDataJSON()).toEqual({
+      events: [{ source: "acme", event_id: "evt_bad_2", generation: 0 }],
+    });
+  });
 });

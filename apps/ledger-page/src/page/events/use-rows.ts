@@ -1,5 +1,6 @@
 import type { EventRow } from "@millrace/api-contract";
 import { useRef, useState, type FocusEvent, type PointerEvent } from "react";
+import { eventLink } from "../parts/list-filter.ts";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { useMayWrite } from "../session/session.ts";
 
@@ -97,9 +98,12 @@ export function useRetryKeys(rows: readonly EventRow[], selection: Selection) {
     j: () => step(1),
     k: () => step(-1),
     r: () => {
-      const at = focusedRow();
+      // Queued events stand above the rows, in a table of their own.
+      const focused = links()[focusedRow()]?.getAttribute("href");
       const chosen =
-        selection.rows.length > 0 ? selection.rows : at < 0 ? [] : rows.slice(at, at + 1);
+        selection.rows.length > 0
+          ? selection.rows
+          : rows.filter((row) => eventLink(row) === focused);
       if (mayWrite && chosen.some(({ status }) => status === "failed")) setToRetry(chosen);
     },
   });
