@@ -109,4 +109,18 @@ describeInBrowser("the page under a person's hands", () => {
       events: [{ source: "acme", event_id: "evt_bad_2", generation: 0 }],
     });
   });
+
+  test("the next event begins as each does, also when it was read before", async () => {
+    await page.goto("/events?status=failed");
+    await page.getByRole("link", { name: "evt_bad_2" }).click();
+    const asReceived = page.getByRole("button", { name: "As received" });
+    await asReceived.waitFor();
+    await page.keyboard.press("j");
+    await page.getByRole("heading", { name: "evt_bad_1" }).waitFor();
+    await asReceived.click();
+    expect(await asReceived.getAttribute("aria-pressed")).toBe("true");
+    await page.keyboard.press("k");
+    await page.getByRole("heading", { name: "evt_bad_2" }).waitFor();
+    expect(await asReceived.getAttribute("aria-pressed")).toBe("false");
+  });
 });

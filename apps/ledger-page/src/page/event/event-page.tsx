@@ -1,6 +1,6 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 import { ChevronDown, ChevronLeft, ChevronUp } from "lucide-react";
 import { Link, useLocation, useNavigate, useSearchParams } from "react-router";
 import { eventQuery } from "../api/queries.ts";
@@ -30,13 +30,14 @@ export function EventPage() {
       {event.data === undefined ? (
         isUnknown && unknownEvent(source, id)
       ) : (
-        <>
+        // Another event, or generation, begins with its own first state.
+        <Fragment key={eventLink(event.data)}>
           <EventHead event={event.data} />
           <div className="event-parts">
             <Column panels={LEFT} event={event.data} />
             <Column panels={RIGHT} event={event.data} />
           </div>
-        </>
+        </Fragment>
       )}
       {event.isPending && <p className="quiet">Reading the event…</p>}
     </article>

@@ -22,8 +22,7 @@ import {
 
 /** Formats JSON, and shows any other body as received; of a large one the first part. */
 export function Payload({ event }: { event: EventDetail }) {
-  // Another event, or generation, begins with its own first part.
-  if (event.body_kept) return <Body key={event.generation} event={event} />;
+  if (event.body_kept) return <Body event={event} />;
   return (
     <Panel title="Payload">
       {event.stage === "queued" ? (
