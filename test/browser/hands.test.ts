@@ -4,6 +4,8 @@ import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-f
 import { onRedis } from "../support/backends.ts";
 import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
 
+const MINUTE_MS = 60_000;
+
 describeInBrowser("the page under a person's hands", () => {
   let dashboard: TestDashboard;
   let browser: Browser;
@@ -122,5 +124,22 @@ describeInBrowser("the page under a person's hands", () => {
     await page.keyboard.press("k");
     await page.getByRole("heading", { name: "evt_bad_2" }).waitFor();
     expect(await asReceived.getAttribute("aria-pressed")).toBe("false");
+  });
+
+  test("the charts go by the server's clock, and only the main button selects a time", async () => {
+    const now = Date.now();
+    const at = new Date(now - MINUTE_MS).toISOString();
+    const counts = { recorded: 1, completed: 1, failed: 0 };
+    const bucket = { at, ...counts, p50_ms: 1, p95_ms: 1, waited_p95_ms: null };
+    const json = { bucket_seconds: 60, buckets: [bucket], counted_until: at };
+    await page.route("**/api/activity?*", (route) => route.fulfill({ json }));
+    await page.clock.setFixedTime(now + 10 * MINUTE_MS);
+    await page.goto("/");
+    await page.getByRole("img", { name: "Events over time" }).waitFor();
+    expect(await page.getByText("Counted until").count()).toBe(0);
+    await page.locator(".plots").click({ button: "right" });
+    expect(new URL(page.url()).pathname).toBe("/");
+    await page.locator(".plots").click();
+    await page.waitForURL(/\/events\?since=/);
   });
 });

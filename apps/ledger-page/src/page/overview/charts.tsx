@@ -40,6 +40,7 @@ export function Charts({ activity: { buckets, bucket_seconds: seconds }, onSelec
       className="plots"
       onPointerMove={(event) => setPointed(bucketAt(event))}
       onPointerDown={(event) => {
+        if (event.button !== 0) return;
         event.currentTarget.setPointerCapture(event.pointerId);
         setFrom(bucketAt(event));
       }}

@@ -3,6 +3,7 @@ import { durationOf } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 import { activityQuery, healthQuery, type ActivityRange } from "../api/queries.ts";
+import { serverNowMs } from "../api/request.ts";
 import { ErrorNote, PanelBoundary } from "../parts/notice.tsx";
 import { SelectField, useUrlFields } from "../parts/filters.tsx";
 import { formatCount, formatShare } from "../parts/format.ts";
@@ -143,7 +144,7 @@ function Activity({ range }: { range: ActivityRange }) {
 
 function CountedUntil({ at }: { at: string | null }) {
   if (at === null) return <p className="warn">Not counted yet. A worker counts every minute.</p>;
-  if (Date.parse(at) > Date.now() - BEHIND_MS) return null;
+  if (Date.parse(at) > serverNowMs() - BEHIND_MS) return null;
   return (
     <p className="warn">
       Counted until <Age at={at} />. A worker counts every minute.
