@@ -142,4 +142,11 @@ describeInBrowser("the page under a person's hands", () => {
     await page.locator(".plots").click();
     await page.waitForURL(/\/events\?since=/);
   });
+
+  test("a page of errors past the last one does not say that none is open", async () => {
+    await page.goto("/errors?offset=50");
+    await page.getByRole("heading", { name: "No more open errors" }).waitFor();
+    await page.getByRole("button", { name: "← Previous" }).click();
+    await page.getByText("1 error", { exact: true }).waitFor();
+  });
 });

@@ -58,7 +58,10 @@ export function ErrorsPage() {
       </p>
       {data?.total === 0 && (
         <div className="empty">
-          <h2>No {state === ALL ? "" : state} errors</h2>
+          <h2>
+            No {offset > 0 && "more "}
+            {state === ALL ? "" : state} errors
+          </h2>
           <p>Errors of handlers are gathered here, with the events that they failed.</p>
         </div>
       )}
@@ -68,7 +71,7 @@ export function ErrorsPage() {
         rows={data?.errors}
         keyOf={({ fingerprint }) => fingerprint}
       />
-      {data !== undefined && data.total > PAGE && (
+      {data !== undefined && (offset > 0 || data.total > PAGE) && (
         <Pager
           steps={{
             "← Previous":
