@@ -149,4 +149,10 @@ describeInBrowser("the page under a person's hands", () => {
     await page.getByRole("button", { name: "← Previous" }).click();
     await page.getByText("1 error", { exact: true }).waitFor();
   });
+
+  test("what bull-board moves up is found in the audit", async () => {
+    await page.goto("/audit");
+    await page.getByLabel("Action").selectOption("promote_many");
+    await page.waitForURL("/audit?action=promote_many");
+  });
 });

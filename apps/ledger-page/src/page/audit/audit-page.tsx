@@ -60,7 +60,7 @@ export function AuditPage() {
 
 const ACTIONS = [
   ...["retry", "replay", "give_up", "edit", "retry_many", "replay_many", "give_up_many"],
-  ...["pause", "resume", "set_error_state", "bulk_run"],
+  ...["pause", "resume", "promote", "promote_many", "set_error_state", "bulk_run"],
   ...["read_body", "sign_in", "sign_in_failed", "end_session"],
 ];
 
