@@ -86,9 +86,8 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
         judge("open_runs", "Open bulk runs not known", open, openRuns),
         judge("refused", "Refused deliveries not known", findRefusals(), refused),
         judge("signatures", "Signatures not known", senders, ({ signatures: { text, fix } }) => {
-          const only = authenticatedOnly.join(", ");
-          const more = only === "" ? "" : `. Authenticated only, not verified: ${only}`;
-          return verdictOf({ text: text + more, ...(fix !== undefined && { fix }) });
+          const only = listOf(". Authenticated only, not verified", authenticatedOnly) ?? "";
+          return [fix ? "warn" : "ok", text + only, fix];
         }),
         judge("silent", "Silent sources not known", senders, ({ silent }) => verdictOf(silent)),
         judge("ids", "IDs of senders not known", senders, ({ ids }) => verdictOf(ids)),
@@ -171,14 +170,12 @@ async function readQueues(queues: Queues) {
   const ages = sources
     .filter((source) => !paused.includes(source))
     .map((source) => ({ source, ageMs: pressure.of(source).oldestAgeMs ?? 0 }));
+  const uncounted = sources.filter((source) => !counts.has(source));
   return {
     risk: pressure.risk,
     paused,
     oldest: ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 }),
-    unknown: listOf(
-      "not known",
-      sources.filter((source) => !counts.has(source)),
-    ),
+    unknown: listOf("not known", uncounted),
   };
 }
 
@@ -195,8 +192,7 @@ function leads(leader: Found<"findLeader">): Verdict {
 }
 
 function disagreements({ diagnosis }: { readonly diagnosis: Diagnosis }): Verdict {
-  let count = 0;
-  for (const kind of diagnosis.found.values()) count += kind.count;
+  const count = [...diagnosis.found.values()].reduce((sum, kind) => sum + kind.count, 0);
   const unknown = listOf("Not compared", [...diagnosis.notCompared.keys()]);
   if (count > 0) {
     const text = `${countOf(count, "disagreement")} between ledger and queues`;

@@ -1,7 +1,6 @@
 import type { EventDetail } from "@millrace/api-contract";
 import { shownText } from "@millrace/api-contract/format-body";
 import { MillraceError, shownPayload, type EventLookup } from "@millrace/core";
-import type { EventRecord } from "@millrace/ledger";
 import { queuedRow, type ShownEvent } from "@millrace/operations";
 
 export function eventJson(
@@ -9,17 +8,10 @@ export function eventJson(
   asked: EventLookup,
   { bodyBytesMax, ...trust }: Pick<EventDetail, "authenticated_only"> & { bodyBytesMax: number },
 ): EventDetail {
-  return shown.stage === "recorded"
-    ? { ...recordedJson(shown.detail), ...trust }
-    : { ...queuedJson(shown, asked, bodyBytesMax), ...trust };
-}
-
-function recordedJson({ event, body, bodyBytes, ...about }: EventRecord) {
+  if (shown.stage === "queued") return { ...queuedJson(shown, asked, bodyBytesMax), ...trust };
+  const { event, body, bodyBytes, ...about } = shown.detail;
   return {
-    stage: "recorded" as const,
-    ...event,
-    ...about,
-    ...bodyJson(body, bodyBytes),
+    ...{ stage: shown.stage, ...event, ...about, ...bodyJson(body, bodyBytes), ...trust },
     generations: about.generations.toReversed(),
   };
 }

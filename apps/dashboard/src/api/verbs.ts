@@ -58,10 +58,13 @@ export async function runFiltered<Count>(
   { body, response, read }: BulkCall,
   nameCount: (count: number) => Count,
 ): Promise<{ run: BulkRun } | (Count & Counted)> {
-  const { limit, all, expected, canary, rate: ratePerSecond } = body;
-  const filter = requireBulk(await read(filterOf(verb, body)));
-  if (!body.dryRun) {
-    const how = { canary, failedShareMax: body.failed_share_max, ratePerSecond };
+  const { limit, all, expected, dryRun, reason: _, ...rest } = body;
+  const { canary, rate: ratePerSecond, failed_share_max: failedShareMax, ...given } = rest;
+  // The others have a status of their own.
+  const status = verb === "replay" ? given.status : undefined;
+  const filter = requireBulk(await read({ ...given, status }));
+  if (!dryRun) {
+    const how = { canary, failedShareMax, ratePerSecond };
     const run = await operator.startRun(verb, { filter, limit, all, expected, ...how });
     response.status(202);
     return { run };
@@ -74,12 +77,4 @@ export async function runFiltered<Count>(
     dryRun: true,
     ...(more ? { more_than: COUNT_MAX } : {}),
   };
-}
-
-function filterOf(
-  verb: Verb,
-  { source, tenant, type, status, outcome, error, q, run, since, until, find }: BulkBody,
-): EventSearch {
-  const filter = { source, tenant, type, outcome, error, q, run, since, until, find };
-  return verb === "replay" ? { ...filter, status } : filter;
 }

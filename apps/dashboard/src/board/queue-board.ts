@@ -84,9 +84,10 @@ function guarded(route: AppControllerRoute, audit: BoardAudit): AppControllerRou
   const allowed = methods.every((method) => routes.every((path) => mayUse(method, path)));
   if (!allowed) return { ...route, handler: refuse };
   if (methods.every((method) => method === "get")) return route;
-  const own: Handler = async (request) => route.handler(request);
-  const audited: Handler = async (request) =>
-    request === undefined ? refuse() : audit.run(routes[0] ?? "", request, () => own(request));
+  const audited: Handler = async (request) => {
+    if (request === undefined) return refuse();
+    return audit.run(routes[0] ?? "", request, async () => route.handler(request));
+  };
   return { ...route, handler: failedOnly(routes, audited) };
 }
 
