@@ -1,4 +1,4 @@
-import type { Disagreements, Health, Stats } from "@millrace/api-contract";
+import type { AnswerOf, Health } from "@millrace/api-contract";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
 import { startInProcess, type RoleInProcess } from "../support/in-process.ts";
@@ -15,7 +15,7 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
 
   const allow = (...keys: string[]) => allowOnly(stores.servers.redisUrl, ...keys);
   const ask = async (path: string) => (await fetch(`${dashboard.url}${path}`)).text();
-  const stats = async () => JSON.parse(await ask("/api/stats")) as Stats;
+  const stats = async () => JSON.parse(await ask("/api/stats")) as AnswerOf<"get /stats">;
   const health = async () => {
     const { items } = JSON.parse(await ask("/api/health")) as Health;
     return new Map(items.map((item) => [item.id, item]));
@@ -57,7 +57,7 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
       detail: expect.stringContaining("patient"),
     });
     const compared = await until(async () => {
-      const answer = JSON.parse(await ask("/api/disagreements")) as Disagreements;
+      const answer = JSON.parse(await ask("/api/disagreements")) as AnswerOf<"get /disagreements">;
       return "kinds" in answer && answer.pending_checked === 0 ? answer : undefined;
     });
     expect(compared.not_compared).toEqual(["patient"]);

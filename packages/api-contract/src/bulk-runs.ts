@@ -9,7 +9,6 @@ const CANARY_STATES = ["due", "running", "passed"] as const;
 
 /** `finished` and `failed` are final; a `stopped` run goes on when it is resumed. */
 const BULK_STATES = ["running", "paused", "stopped", "finished", "failed"] as const;
-export type BulkState = (typeof BULK_STATES)[number];
 
 /** Events beyond this number are not counted before a run: the answer says that there are more. */
 export const COUNT_MAX = 100_000;
@@ -22,13 +21,12 @@ export const eventCount = z.strictObject({
   count: count(`Events that match, at most ${COUNT_MAX.toLocaleString("en-US")}.`),
   more: z.boolean().describe("True if more events match than were counted."),
 });
-export type EventCount = Wire<typeof eventCount>;
 
 export const skippedCounts = z
   .record(z.string(), z.int().min(1))
   .describe("Events that were left alone, by reason.");
 
-export const bulkRun = z.strictObject({
+const bulkRun = z.strictObject({
   id: count(),
   verb: z.enum(BULK_VERBS),
   filter: z.record(z.string(), z.unknown()).describe("The filter as it was asked for."),

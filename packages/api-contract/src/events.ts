@@ -114,7 +114,6 @@ const conflict = z.strictObject({
   first_seen_at: instant(),
   last_seen_at: instant(),
 });
-export type Conflict = Wire<typeof conflict>;
 
 const delivery = z.strictObject({
   at: instant("By the ingress's clock."),
@@ -144,7 +143,6 @@ const generation = eventRow.pick({
   processed_at: true,
   last_error: true,
 });
-export type Generation = Wire<typeof generation>;
 
 const emittedEvent = eventRow.pick({
   source: true,
@@ -161,11 +159,8 @@ const sameMessage = z.strictObject({
   total: count("How many there are; the list has the first hundred."),
   events: z.array(emittedEvent.omit({ source: true })).describe("In the order in which they came."),
 });
-/** Other events of the source that came with the same signed message, where ids are not signed. */
-export type SameMessage = Wire<typeof sameMessage>;
 
 const emittedBy = eventRow.pick({ source: true, event_id: true, generation: true });
-export type EmittedBy = Wire<typeof emittedBy>;
 
 const emitted = z.strictObject({
   total: count("How many there are; the list has the first hundred."),

@@ -31,7 +31,6 @@ export type SourceStats = Wire<typeof sourceStats>;
 export const stats = z.strictObject({
   sources: z.record(z.string(), sourceStats),
 });
-export type Stats = Wire<typeof stats>;
 
 const latency = (about: string) => z.number().nullable().describe(about);
 
@@ -100,7 +99,6 @@ export const disagreements = z.strictObject({
   not_compared: z.array(text()).describe("Sources whose queue cannot be asked."),
   kinds: z.array(disagreement),
 });
-export type Disagreements = Wire<typeof disagreements>;
 
 const healthItem = z.strictObject({
   id: z.enum([

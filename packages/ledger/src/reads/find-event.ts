@@ -1,6 +1,5 @@
 import {
   eventHistory,
-  type EmittedBy,
   type EventAct,
   type EventHistory,
   type EventRow,
@@ -46,7 +45,7 @@ type FoundRow = EventRow & {
   readonly find: readonly string[];
   readonly body: Buffer | null;
   readonly body_bytes: number | null;
-  readonly emitted_by: EmittedBy | null;
+  readonly emitted_by: EventHistory["emitted_by"];
 };
 
 const ATTEMPTS = `
