@@ -106,13 +106,11 @@ export function Headers({ event: { headers } }: { event: EventDetail }) {
 }
 
 export function Generations({ event }: { event: EventDetail }) {
-  const { generations } = event;
-  if (generations.length < 2) return null;
-  const newestFirst = generations.toSorted((a, b) => b.generation - a.generation);
+  if (event.generations.length < 2) return null;
   return (
     <Panel title="Generations">
       <ul className="generations">
-        {newestFirst.map((run) => (
+        {event.generations.map((run) => (
           <li key={run.generation}>
             <Link
               to={eventLink({ ...event, generation: run.generation })}

@@ -64,20 +64,16 @@ function Numbers() {
   const slowest = textOf(p95, durationOf);
   const errors = textOf(open, formatCount);
   const numbers = [
-    ["status=failed&last=15m", `Failed, last ${MINUTES_NOW} min`, share, settled],
-    ["status=pending&order=asc", "Oldest waiting", waiting, "for its first attempt"],
-    ["last=15m", "p95, recorded to settled", slowest, "last minute that settled any"],
-    [undefined, "Open errors", errors, "groups of equal failures"],
+    ["/events?status=failed&last=15m", `Failed, last ${MINUTES_NOW} min`, share, settled],
+    ["/events?status=pending&order=asc", "Oldest waiting", waiting, "for its first attempt"],
+    ["/events?last=15m", "p95, recorded to settled", slowest, "last minute that settled any"],
+    ["/errors", "Open errors", errors, "groups of equal failures"],
   ] as const;
   const bad = [failed > 0, false, false, (open ?? 0) > 0];
   return (
     <nav className="numbers" aria-label="Numbers of now">
-      {numbers.map(([query, name, value = "–", about], place) => (
-        <Link
-          key={name}
-          to={query === undefined ? "/errors" : `/events?${query}`}
-          className={bad[place] ? "bad" : ""}
-        >
+      {numbers.map(([to, name, value = "–", about], place) => (
+        <Link key={name} to={to} className={bad[place] ? "bad" : ""}>
           <span className="quiet">{name}</span> <strong>{value}</strong>{" "}
           <span className="quiet">{about}</span>
         </Link>

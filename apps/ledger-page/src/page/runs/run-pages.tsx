@@ -49,7 +49,17 @@ function Run({ run, heading }: RunProps) {
   const mayWrite = useMayWrite();
   return (
     <div className="panel list">
-      <Progress run={run} />
+      <div>
+        <ResultBar run={run} />
+        <p>
+          {progressText(run)}
+          {isOpen(run) && `, ${formatCount(run.rate)} a second`}
+          {run.state === "running" &&
+            run.estimate_seconds !== null &&
+            `, ${durationOf(run.estimate_seconds * 1_000)} left`}
+          {isOpen(run) && run.taken_at === null && ". No worker has taken it yet"}
+        </p>
+      </div>
       <p>
         <strong>{runResult(run)}</strong>
         {run.results.failed > 0 && run.verb !== "give_up" && (
@@ -68,23 +78,6 @@ function Run({ run, heading }: RunProps) {
       </p>
       {mayWrite && isOpen(run) && <RunActs run={run} heading={heading} />}
       {mayWrite && run.state === "stopped" && <Continue run={run} />}
-    </div>
-  );
-}
-
-function Progress({ run }: { run: BulkRun }) {
-  const { rate, estimate_seconds } = run;
-  return (
-    <div>
-      <ResultBar run={run} />
-      <p>
-        {progressText(run)}
-        {isOpen(run) && `, ${formatCount(rate)} a second`}
-        {run.state === "running" &&
-          estimate_seconds !== null &&
-          `, ${durationOf(estimate_seconds * 1_000)} left`}
-        {isOpen(run) && run.taken_at === null && ". No worker has taken it yet"}
-      </p>
     </div>
   );
 }
