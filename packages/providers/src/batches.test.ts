@@ -146,6 +146,10 @@ test("an item of Adyen's has one id however it is written, and its fields cannot
   expect(await take('"79"', { ...honest, success: "false" }, signed)).toBe("invalid_signature");
   const bad = deliveryOf({}, '{"notificationItems":[]}');
   expect(await provider.createVerifier([key]).verify(bad)).toMatchObject({ ok: false });
+  const strange = deliveryOf({}, '{"notificationItems":{"a b":{"NotificationRequestItem":{}}}}');
+  expect(await provider.createVerifier([key]).verify(strange)).toMatchObject({
+    code: "invalid_signature",
+  });
   for (const secret of ["no hexadecimal key", "00"]) {
     const none = await provider.createVerifier([`${secret} at all`]).verify(bad);
     expect(none).toMatchObject({ ok: false });

@@ -50,12 +50,15 @@ const ADYEN_HMAC = hmacAlgorithm("sha256", "base64", ["hex"]);
 
 function signedItems(request: Delivery, secret: string): boolean {
   const key = ADYEN_HMAC.prepare(secret);
-  const { read, jsonNames } = readDelivery(request);
+  const { json, jsonNames } = readDelivery(request);
   const items = jsonNames(["notificationItems"]);
   return items.length > 0 && items.every(isSigned);
 
   function isSigned(index: string): boolean {
-    const text = (path: string) => read(`json:notificationItems.${index}.${ITEM}.${path}`) ?? "";
+    const text = (path: string) => {
+      const found = json(["notificationItems", index, ITEM, ...path.split(".")]);
+      return typeof found === "string" ? "" : found.text;
+    };
     const texts = ADYEN_FIELDS.map(text);
     const sent = ADYEN_HMAC.decode(text("additionalData.hmacSignature"));
     // With ":" in more than the merchant's own reference, the fields could be cut otherwise.
