@@ -85,7 +85,11 @@ test("a body that was read before is refused, and reported as a fault of the app
     method: "POST",
     ...signed({ id: "evt_1" }),
   });
+  const locked = request.clone();
+  locked.body?.getReader();
   await request.text();
-  const response = await handle(request);
-  expect([response.status, await codeOf(response)]).toEqual([500, "body_already_read"]);
+  for (const read of [request, locked]) {
+    const response = await handle(read);
+    expect([response.status, await codeOf(response)]).toEqual([500, "body_already_read"]);
+  }
 });

@@ -20,7 +20,8 @@ export function createFetchAdapter(receiver: Receiver): FetchHandler {
       ? earlyRejection("shutting_down")
       : rejectEarly({ method, headers }, source);
     if (rejection !== undefined) return refuse({ rejection, source });
-    if (request.bodyUsed) return refuse({ ...refused("body_already_read"), source });
+    const isRead = request.bodyUsed || request.body?.locked === true;
+    if (isRead) return refuse({ ...refused("body_already_read"), source });
     const { pathname, search } = new URL(request.url);
     const head = { method, url: `${pathname}${search}`, headers };
     if (request.body === null)
