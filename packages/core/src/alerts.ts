@@ -54,8 +54,8 @@ export function alertHandlers(channels: readonly AlertChannel[], env: Variables)
           await channel.send(data, { target: targetOf(channel, env) ?? "", signal });
         }),
       );
-      const failed = (await Promise.allSettled(sent)).find(({ status }) => status === "rejected");
-      if (failed?.status === "rejected") throw failed.reason;
+      await Promise.allSettled(sent);
+      await Promise.all(sent);
     },
   });
   return [handler];

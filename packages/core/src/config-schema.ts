@@ -69,10 +69,6 @@ const queueSchema = z.strictObject({
   keepCompletedBytes: whole(1_048_576, 1_099_511_627_776).default(268_435_456),
 });
 
-const errorsSchema = z.strictObject({ stack: z.boolean().default(true) });
-
-const onFailedSchema = z.custom<OnFailed>(isFunction, "must be a function (event) => ...");
-
 const NO_SOURCES =
   "is missing; the file must say: export default defineConfig({ sources: { stripe: stripe() } })";
 
@@ -108,12 +104,12 @@ export const configSchema = z.strictObject({
   handlers: handlersSchema.default(() => []),
   schema: tablesSchema.optional(),
   migrations: z.string().min(1).optional(),
-  onFailed: onFailedSchema.optional(),
+  onFailed: z.custom<OnFailed>(isFunction, "must be a function (event) => ...").optional(),
   alerts: alertsSchema,
   retention: retentionSchema.prefault({}),
   reconciler: reconcilerSchema.prefault({}),
   queue: queueSchema.prefault({}),
-  errors: errorsSchema.prefault({}),
+  errors: z.strictObject({ stack: z.boolean().default(true) }).prefault({}),
   ingress: ingressSchema.prefault({}),
   worker: workerSchema.prefault({}),
 });

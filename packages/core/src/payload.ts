@@ -130,10 +130,8 @@ export function readForm(body: Uint8Array): readonly FormField[] | undefined {
       .split("&")
       .filter((pair) => pair !== "")
       .map((pair) => {
-        const at = pair.indexOf("=");
-        return at === -1
-          ? ([decode(pair), ""] as const)
-          : ([decode(pair.slice(0, at)), decode(pair.slice(at + 1))] as const);
+        const at = pair.includes("=") ? pair.indexOf("=") : pair.length;
+        return [decode(pair.slice(0, at)), decode(pair.slice(at + 1))] as const;
       });
   } catch {
     return undefined;
