@@ -28,6 +28,7 @@ import { refuseIdentity, toIncomingEvents } from "./incoming-events.ts";
 import { inflate, isGzip } from "./inflate.ts";
 import type { Notify } from "./notice.ts";
 import {
+  earlyRejection,
   methodNotAllowed,
   providerAnswer,
   rejection,
@@ -192,8 +193,7 @@ export class Receiver {
     request: ReceiveRequest,
     tenant: string | undefined,
   ): Received | Admitted {
-    if (this.#closing)
-      return rejection("shutting_down", "Cannot take the delivery: this process is closing");
+    if (this.#closing) return earlyRejection("shutting_down");
     if (!methods.includes(request.method)) return methodNotAllowed(methods);
     if (request.body.byteLength === 0 && !BODILESS.has(request.method)) {
       return rejection("invalid_body", "Cannot verify the delivery: its body is empty");

@@ -8,29 +8,19 @@ import type { Receiver } from "../receiver.ts";
 import { readArrived, readBody } from "../request-body.ts";
 import { SMALL_BODY_BYTES } from "../byte-budget.ts";
 
-export interface NodeAdapter {
-  /**
-   * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head is
-   * accepted and the body has not come: `Expect: 100-continue` waits for that.
-   */
-  handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    source: string,
-    askForBody?: () => void,
-  ): void;
-  reject(request: IncomingMessage, response: ServerResponse, rejection: Received): void;
-  isAnswering(socket: object): boolean;
-  /** True if a request of the socket came whole: it is answered, and the connection ends then. */
-  endAfterAnswer(socket: object): boolean;
-  /** Rejects new requests. Resolves when those it has begun are answered. */
-  close(): Promise<void>;
-}
+export type NodeAdapter = ReturnType<typeof createNodeAdapter>;
+
+type Asked = [
+  request: IncomingMessage,
+  response: ServerResponse,
+  source: string,
+  askForBody?: () => void,
+];
 
 // Node calls back with a request's head before it passes on the bytes that came with it.
 const HEAD_IS_PARSED = Promise.resolve();
 
-export function createNodeAdapter(receiver: Receiver): NodeAdapter {
+export function createNodeAdapter(receiver: Receiver) {
   const clock = new BodyClock(receiver.limits.bodyTimeoutMs);
   const lingering = new Deadlines<Socket>(LINGER_MS, (socket) => socket.destroy());
   // A socket may have several requests in flight: they are answered in their order.
@@ -40,7 +30,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
   const inFlight = new InFlight();
   let closing = false;
 
-  async function handle(...given: Parameters<NodeAdapter["handle"]>) {
+  async function handle(...given: Asked): Promise<void> {
     inFlight.begin();
     try {
       await serve(...given);
@@ -52,8 +42,7 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
     inFlight.end();
   }
 
-  async function serve(...given: Parameters<NodeAdapter["handle"]>): Promise<void> {
-    const [request, response, name, askForBody] = given;
+  async function serve(...[request, response, name, askForBody]: Asked): Promise<void> {
     const source = receiver.source(name);
     const { socket } = request;
     latest.set(socket, request);
@@ -102,21 +91,26 @@ export function createNodeAdapter(receiver: Receiver): NodeAdapter {
 
   const isAnswering = (socket: object) => (answering.get(socket) ?? 0) > 0;
 
-  async function close(): Promise<void> {
-    closing = true;
-    await inFlight.none();
-  }
-
   return {
-    handle: (...given) => void handle(...given),
-    reject: (request, response, rejection) => refuse(request, response, { rejection }),
+    /**
+     * Reads, delivers and answers one request. Never throws. `askForBody` is called when the head
+     * is accepted and the body has not come: `Expect: 100-continue` waits for that.
+     */
+    handle: (...given: Asked): void => void handle(...given),
+    reject: (request: IncomingMessage, response: ServerResponse, rejection: Received): void =>
+      refuse(request, response, { rejection }),
     isAnswering,
-    endAfterAnswer: (socket) => {
+    /** True if a request of the socket came whole: it is answered, and the connection ends then. */
+    endAfterAnswer: (socket: object): boolean => {
       const isWhole = isAnswering(socket) || latest.get(socket)?.complete === true;
       if (isWhole) ending.add(socket);
       return isWhole;
     },
-    close,
+    /** Rejects new requests. Resolves when those it has begun are answered. */
+    close: async (): Promise<void> => {
+      closing = true;
+      await inFlight.none();
+    },
   };
 }
 
