@@ -53,8 +53,9 @@ describe("the package", { timeout: 300_000 }, () => {
     const { properties } = configSchema.toJSONSchema(json);
     const ofSource = sourceOptionsSchema.toJSONSchema(json);
     const settings = [...namesIn({ properties }), ...namesIn(ofSource)];
-    const path = join(project.folder, "node_modules/millrace/lib/core/dist/settings.d.ts");
-    const types = await readFile(path, "utf8");
+    const core = join(project.folder, "node_modules/millrace/lib/core/dist");
+    const files = ["settings.d.ts", "source-settings.d.ts"].map((name) => join(core, name));
+    const types = (await Promise.all(files.map((path) => readFile(path, "utf8")))).join("\n");
     const documented = (name: string) => new RegExp(`\\*/\\s+(readonly )?${name}\\??:`).test(types);
     expect(settings.length).toBeGreaterThan(30);
     expect(settings.filter((name) => !documented(name))).toEqual([]);

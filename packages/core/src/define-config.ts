@@ -5,7 +5,8 @@ import { MillraceError } from "./errors.ts";
 import type { TableSchema } from "./handler.ts";
 import { unknownKey } from "./nearest.ts";
 import { INTERNAL_PROVIDER } from "./provider.ts";
-import type { ConfigInput, SourceDefinition } from "./settings.ts";
+import type { ConfigInput } from "./settings.ts";
+import type { SourceDefinition } from "./source-settings.ts";
 
 /** Types a config file, for `defineHandlers` too; it is checked by the process that loads it. */
 export function defineConfig<

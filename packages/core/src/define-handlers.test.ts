@@ -6,7 +6,8 @@ import { defineConfig } from "./define-config.ts";
 import { defineHandlers } from "./define-handlers.ts";
 import { on, type WebhookEvent } from "./handler.ts";
 import type { Provider } from "./provider.ts";
-import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settings.ts";
+import type { ConfigInput } from "./settings.ts";
+import type { InternalDefinition, SourceDefinition } from "./source-settings.ts";
 
 // `npm run check` proves that the compiler refuses these, and test/package does in a project.
 

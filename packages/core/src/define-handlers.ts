@@ -10,7 +10,8 @@ import {
   type SetHandlerFunction,
   type TableSchema,
 } from "./handler.ts";
-import type { ConfigInput, InternalDefinition, SourceDefinition } from "./settings.ts";
+import type { ConfigInput } from "./settings.ts";
+import type { InternalDefinition, SourceDefinition } from "./source-settings.ts";
 
 /**
  * Gives an `on` that knows a config: an unknown source, an unknown type, and a table that is not

@@ -6,7 +6,8 @@
  * - Trust: an envelope's MAC covers the identity and the hashes of body and headers (envelope.ts,
  *   queue-keys.ts). SHA-256 identifies bodies and signed messages (event.ts).
  * - Errors: one class, and one registry of codes (error-codes.ts), which chooses the HTTP status.
- * - Settings: zod checks config and environment; settings.ts has the sentences of an editor.
+ * - Settings: zod checks config and environment; settings.ts and source-settings.ts have the
+ *   sentences of an editor.
  */
 export * from "./alerts.ts";
 export * from "./claim.ts";
@@ -34,6 +35,7 @@ export * from "./handler-errors.ts";
 export * from "./provider.ts";
 export * from "./source-schema.ts";
 export type * from "./settings.ts";
+export type * from "./source-settings.ts";
 export * from "./deadline.ts";
 export { nearest, unknownKey } from "./nearest.ts";
 export * from "./payload.ts";

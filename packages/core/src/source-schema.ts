@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseFind, SEARCH_KEYS, type FindPath } from "./find-values.ts";
 import type { Provider } from "./provider.ts";
-import type { ReadSecrets } from "./settings.ts";
+import type { ReadSecrets } from "./source-settings.ts";
 
 const findSchema = z
   .string()
