@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { on, type Handler } from "./handler.ts";
+import type { Handler } from "./handler.ts";
+import { on } from "./on.ts";
 
 export const ALERTS_SOURCE = "millrace";
 

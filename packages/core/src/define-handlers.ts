@@ -1,15 +1,15 @@
-import {
-  on,
-  type Emit,
-  type EmitOptions,
-  type Handler,
-  type HandlerFunction,
-  type HandlerOptions,
-  type HandlerParts,
-  type JsonPayload,
-  type SetHandlerFunction,
-  type TableSchema,
+import type {
+  Emit,
+  EmitOptions,
+  Handler,
+  HandlerFunction,
+  HandlerOptions,
+  HandlerParts,
+  JsonPayload,
+  SetHandlerFunction,
+  TableSchema,
 } from "./handler.ts";
+import { on } from "./on.ts";
 import type { ConfigInput } from "./settings.ts";
 import type { InternalDefinition, SourceDefinition } from "./source-settings.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { on } from "./handler.ts";
+import { on } from "./on.ts";
 
 test("a set-based handler takes one event as a set of one", async () => {
   const seen: unknown[] = [];
