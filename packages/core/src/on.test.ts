@@ -38,6 +38,11 @@ test.each<[string, () => unknown, RegExp]>([
     () => on("shop", "a", { wirte: () => {} } as never),
     /did you mean "write"\?/,
   ],
+  [
+    "a part beside batch",
+    () => on("shop", "a", { batch: 2, when: () => false } as never, () => {}),
+    /no part "when". Parts are batch/,
+  ],
   ["no part", () => on("shop", "a", {}), /neither call nor write/],
 ])("a handler with %s is refused by what to write", (_what, bind, words) => {
   expect(bind).toThrow(words);

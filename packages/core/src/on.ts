@@ -59,11 +59,7 @@ const PARTS = ["schema", "when", "call", "timeoutMs", "write"];
 
 function bindParts(name: string, parts: HandlerParts): HandlerParts {
   const { schema, when, call, timeoutMs, write } = parts;
-  const strange = Object.keys(parts).find((part) => !PARTS.includes(part));
-  if (strange !== undefined) {
-    const why = `it has no part ${unknownKey(strange, PARTS)}. Parts are ${PARTS.join(", ")}`;
-    throw new TypeError(unbound(name, why));
-  }
+  refuseOthers(name, parts, PARTS);
   if (call === undefined && write === undefined) {
     throw new TypeError(unbound(name, "it has neither call nor write"));
   }
@@ -83,6 +79,13 @@ function bindParts(name: string, parts: HandlerParts): HandlerParts {
   return { schema, when, call, timeoutMs, write };
 }
 
+function refuseOthers(name: string, given: object, known: readonly string[]): void {
+  const strange = Object.keys(given).find((part) => !known.includes(part));
+  if (strange === undefined) return;
+  const why = `it has no part ${unknownKey(strange, known)}. Parts are ${known.join(", ")}`;
+  throw new TypeError(unbound(name, why));
+}
+
 const unbound = (name: string, why: string) => `Cannot bind a handler to ${name}: ${why}`;
 
 function listOf(names: string | readonly string[], what: string): readonly string[] {
@@ -95,12 +98,14 @@ function listOf(names: string | readonly string[], what: string): readonly strin
 
 function bindSet(
   name: string,
-  { batch: max }: HandlerOptions,
+  options: HandlerOptions,
   run: SetHandlerFunction | undefined,
 ): Pick<Handler, "write" | "set"> {
   if (typeof run !== "function") {
     throw new TypeError(unbound(name, "it is not a function"));
   }
+  refuseOthers(name, options, ["batch"]);
+  const { batch: max } = options;
   if (!Number.isInteger(max) || max < SET_MIN || max > SET_MAX) {
     throw new RangeError(unbound(name, `batch is ${max}, and must be ${SET_MIN} to ${SET_MAX}`));
   }
