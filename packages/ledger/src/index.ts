@@ -40,7 +40,7 @@ export { createRetentionLedger, type RetentionLedger } from "./retention/index.t
 export type { RetryManyAnswer } from "./people/retry-many.ts";
 export { ERRORS_MAX } from "./reads/find-incidents.ts";
 export { LATEST_EVENTS, latestTypes } from "./reads/count-events.ts";
-export type { LedgerStatus, PendingQuery } from "./repair/ledger-status.ts";
+export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";
 export type { LedgerIdentity, ServerEpoch } from "./repair/identity.ts";
 export { isDataError, SQLSTATE, sqlStateOf } from "./connection/sqlstate.ts";

@@ -4,8 +4,8 @@
  * - Retry and replay (retry.ts) make the event pending in the ledger, then give it a job
  *   (requeue.ts). Giving up (give-up.ts) fails it, then removes its job.
  * - A bulk run does so for a filter: bulk-runs.ts starts it, bulk-runner.ts works it off.
- * - The reconciler: a pass (pass.ts) walks events and ended jobs (walk.ts), compares (compare.ts),
- *   and repairs (repair.ts): lost jobs, and actions that were cut off in between.
+ * - The reconciler: a pass (pass.ts) compares events and ended jobs (compare.ts), and repairs
+ *   (repair.ts): lost jobs, and actions that were cut off in between.
  * - The retention moves and drops the bodies of a day, then old keys.
  * - Each action of a user is written to the audit first (operator.ts, audit.ts).
  * Deadlines, breakers, and dedup belong to ledger and queues; job IDs make adding twice harmless.

@@ -78,7 +78,7 @@ export async function areNotCompleted(
   return keys.map((_, index) => positions.has(index + 1));
 }
 
-export interface PendingQuery {
+interface PendingQuery {
   readonly which: "every" | "not_enqueued";
   readonly graceMs: number;
 }

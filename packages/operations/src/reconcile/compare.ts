@@ -17,7 +17,56 @@ export async function requireStores({ ledger, queues }: Stores): Promise<void> {
   await ledger.repair.serverEpoch();
 }
 
-export async function comparePending({ ledger, queues }: Stores, pending: readonly LedgerStatus[]) {
+export interface Finding {
+  readonly found: readonly Disagreement[];
+  /** Pending events with a job on its way that the ledger does not know to be enqueued. */
+  readonly toMark: readonly EnvelopedEvent[];
+  readonly looked: number;
+}
+
+export interface FindOptions {
+  readonly sources: readonly string[];
+  readonly graceMs: number;
+  readonly pageMax?: number | undefined;
+}
+
+/** Pending events that are read at once, of all sources together. */
+export const PAGE_MAX = 1_000;
+
+interface PendingOptions extends FindOptions {
+  /** `every` where a queue may have lost jobs: an ingress may write `enqueued_at` after that. */
+  readonly which: "every" | "enqueued" | "not_enqueued";
+  /** Asked before each page of a source but the first: whether to go on with the source. */
+  readonly hasCapacity?: (source: string) => boolean;
+}
+
+/** Reads the oldest pending events, some of each source in turn, so that none waits for another. */
+export async function* findPending(
+  deps: CompareDeps,
+  { sources, hasCapacity = () => true, pageMax = PAGE_MAX, which, graceMs }: PendingOptions,
+): AsyncGenerator<Finding> {
+  const query = { which: which === "not_enqueued" ? which : ("every" as const), graceMs };
+  let left = new Map<string, LedgerStatus | undefined>(
+    sources.map((source) => [source, undefined]),
+  );
+  while (left.size > 0) {
+    const limit = Math.ceil(pageMax / left.size);
+    const cursors = [...left].map(([source, after]) => ({ source, after, limit }));
+    const page = await deps.ledger.repair.pendingPage(cursors, query);
+    if (page.length > 0) {
+      const rows = which === "enqueued" ? page.filter((row) => row.enqueued) : page;
+      yield { ...(await comparePending(deps, rows)), looked: page.length };
+    }
+    const unfinished = [...left.keys()].flatMap((source) => {
+      const own = page.filter(({ event }) => event.source === source);
+      const isMore = own.length === limit && hasCapacity(source);
+      return isMore ? [[source, own.at(-1)] as const] : [];
+    });
+    left = new Map(unfinished);
+  }
+}
+
+async function comparePending({ ledger, queues }: Stores, pending: readonly LedgerStatus[]) {
   const jobs = await queues.jobStatuses(pending.map(({ event }) => event));
   const found: Disagreement[] = [];
   const toMark: EnvelopedEvent[] = [];
@@ -54,7 +103,7 @@ async function compareEnded(
   });
 }
 
-export interface FinishedWalk {
+interface FinishedWalk {
   readonly source: string;
   readonly state: "failed" | "completed";
   readonly sinceMs: number;
@@ -69,18 +118,22 @@ export interface FinishedWalk {
 const CONCURRENCY = 8;
 const DAY_MS = 86_400_000;
 
-/** A job that runs again leaves its page, so the next page begins with the last millisecond. */
-export async function* compareFinished(
+export async function* findFinished(
   deps: CompareDeps,
-  walk: FinishedWalk,
-): AsyncGenerator<{ readonly found: readonly Disagreement[]; readonly looked: number }> {
+  { sources, ...walk }: Omit<FinishedWalk, "source"> & Pick<FindOptions, "sources">,
+): AsyncGenerator<Finding> {
+  for (const source of sources) yield* compareFinished(deps, { ...walk, source });
+}
+
+/** A job that runs again leaves its page, so the next page begins with the last millisecond. */
+async function* compareFinished(deps: CompareDeps, walk: FinishedWalk): AsyncGenerator<Finding> {
   const { source, state, sinceMs } = walk;
   let from: FinishedFrom | undefined = { atMs: sinceMs, skip: 0 };
   let known: ReadonlySet<string> = new Set();
   while (from !== undefined) {
     const { jobs, next }: FinishedJobs = await deps.queues.finishedJobs(source, state, from);
     const fresh = jobs.filter(({ jobId }) => !known.has(jobId));
-    yield { found: await comparePage(deps, fresh, walk), looked: fresh.length };
+    yield { found: await comparePage(deps, fresh, walk), toMark: [], looked: fresh.length };
     // Behind a page of one millisecond alone, the walk goes on by number.
     const lastMs = next?.atMs;
     from = lastMs === undefined || lastMs === from.atMs ? next : { atMs: lastMs, skip: 0 };

@@ -1,7 +1,12 @@
-import { requireStores } from "./compare.ts";
+import {
+  findFinished,
+  findPending,
+  requireStores,
+  type Finding,
+  type FindOptions,
+} from "./compare.ts";
 import { addFound, countOne, type CompareDeps, type FoundByKind } from "./disagreement.ts";
 import { findLedgerChanges } from "./epochs.ts";
-import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
 export interface DiagnoseOptions extends FindOptions {
   readonly keysDays: number;

@@ -1,6 +1,7 @@
 import { MillraceError } from "@millrace/core";
 import type { ServerEpoch } from "@millrace/ledger";
 import { removeJobs } from "../give-up.ts";
+import { findFinished, findPending, type Finding, type FindOptions } from "./compare.ts";
 import { addFound, countOne, type FoundByKind } from "./disagreement.ts";
 import {
   beginEpochs,
@@ -13,7 +14,6 @@ import {
   type QueueChange,
 } from "./epochs.ts";
 import { repair, type AbandonNotice, type RepairDeps } from "./repair.ts";
-import { findFinished, findPending, type Finding, type FindOptions } from "./walk.ts";
 
 export interface PassDeps extends RepairDeps {
   /** Asked after each page: the pass ends when it is false. */

@@ -1,7 +1,7 @@
 import { wait } from "@millrace/core";
 import type { Leader, ServerEpoch } from "@millrace/ledger";
 import { createCapacity } from "./capacity.ts";
-import { requireStores } from "./compare.ts";
+import { PAGE_MAX, requireStores } from "./compare.ts";
 import type { CompareDeps } from "./disagreement.ts";
 import {
   mergeReports,
@@ -10,7 +10,6 @@ import {
   type PassOptions,
   type PassReport,
 } from "./pass.ts";
-import { PAGE_MAX } from "./walk.ts";
 
 export const RECONCILER = "reconciler";
 
