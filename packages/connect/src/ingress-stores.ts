@@ -139,8 +139,7 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
     enqueue: async (events, options) => await requireQueues().enqueue(events, options),
     ping: async () => await requireQueues().ping(),
     pressure,
-    // A queue that is not open takes nothing. No probe finds that it has opened.
-    breakerOf: (source) => queues?.breakerOf(source) ?? { isOpen: true, trip: () => {} },
+    breakerOf: (source) => queues?.breakerOf(source) ?? NOT_OPEN,
   };
   // Calls that are not checked here follow on `accept`, or write notes that can be lost.
   const intake: Ledger["intake"] | undefined = postgres && {
@@ -211,6 +210,12 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
     },
   };
 }
+
+/**
+ * A queue that is not open takes nothing. No probe finds that it has opened. One object, because
+ * the writer keeps a state for each breaker.
+ */
+const NOT_OPEN = { isOpen: true, trip: () => {} };
 
 const NO_PRESSURE: Pressure = {
   memoryShare: undefined,
