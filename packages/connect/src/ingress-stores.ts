@@ -135,11 +135,13 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
   }
 
   const pressure = (): Pressure => queues?.pressure() ?? NO_PRESSURE;
-  const queue: QueueClient & Pick<Queues, "breakerOf"> = {
+  const queue: QueueClient = {
     enqueue: async (events, options) => await requireQueues().enqueue(events, options),
     ping: async () => await requireQueues().ping(),
     pressure,
-    breakerOf: (source) => queues?.breakerOf(source) ?? NOT_OPEN,
+    get breaker() {
+      return queues?.breaker ?? NOT_OPEN;
+    },
   };
   // Calls that are not checked here follow on `accept`, or write notes that can be lost.
   const intake: Ledger["intake"] | undefined = postgres && {

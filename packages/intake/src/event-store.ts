@@ -29,7 +29,7 @@ export interface ClosableEventStore extends EventStore {
   close(timeoutMs: number): Promise<void>;
 }
 
-export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure">;
+export type QueueClient = Pick<Queues, "enqueue" | "ping" | "pressure" | "breaker">;
 
 export type LedgerClient = Pick<Ledger["intake"], "accept" | "markEnqueued" | "ping">;
 

@@ -2,10 +2,10 @@ import { withDeadline, type Config, type IncomingEvent, type StoreResult } from 
 import type { Ledger } from "@millrace/ledger";
 import { createQueueLimits } from "@millrace/queue";
 import type { DeliveryCounter } from "./counts.ts";
-import type { ClosableEventStore, QueueClient, StoreBreaker } from "./event-store.ts";
+import type { ClosableEventStore, QueueClient } from "./event-store.ts";
 
 export interface QueueStoreDeps {
-  readonly queue: QueueClient & { breakerOf(source: string): StoreBreaker };
+  readonly queue: QueueClient;
   readonly sources: Config["sources"];
   /** Takes events while the queue may lose them, and keeps the bodies of conflicts. */
   readonly ledger?: ConflictLog;
@@ -57,7 +57,7 @@ export function createQueueStore(deps: QueueStoreDeps): ClosableEventStore {
     // Alone, it takes them at that risk.
     isFull: ledger === undefined ? isFull : (source) => isFull(source) || risk() !== undefined,
     risk,
-    breakerOf: (source) => queue.breakerOf(source),
+    breakerOf: () => queue.breaker,
     close: async () => {},
   };
 }

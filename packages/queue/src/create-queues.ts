@@ -65,7 +65,7 @@ export function createQueues(
     ...createInspection(backend, queues),
     pressure: gauge.pressure,
     measurePressure: gauge.measure,
-    breakerOf: () => breaker,
+    breaker,
     ping: () => ping(backend),
     close: () => (closing ??= close()),
   };

@@ -79,7 +79,7 @@ export interface Queues {
   pressure(): Pressure;
   measurePressure(): Promise<Pressure>;
   /** The server's; a caller may trip it. While it is open, `enqueue` answers with errors. */
-  breakerOf(source: string): Pick<CircuitBreaker, "isOpen" | "trip">;
+  readonly breaker: Pick<CircuitBreaker, "isOpen" | "trip">;
   /** @throws `redis_unreachable` or `database_unreachable` when there is no answer in time */
   ping(): Promise<void>;
   close(): Promise<void>;
