@@ -110,6 +110,29 @@ describeOnRedis("the queues while Redis is away", () => {
     expect((await opened.counts()).get("acme")?.waiting).toBe(3);
   });
 
+  it.each([
+    ["is slow", "Command timed out", DEADLINE_MS],
+    ["dies", "Reached the max retries", 60_000],
+    ["is left", "Connection is closed.", 60_000],
+  ])(
+    "is unreachable if it %s while a queue's mark is read",
+    async (how, text, enqueueTimeoutMs) => {
+      const opened = open(["acme"], { enqueueTimeoutMs });
+      await until(() => opened.ping().then(() => true));
+      redis.freeze();
+      const claim = { ledger: "a-ledger", systemId: "", oid: "1", startedAtMs: 1 };
+      const asked = Promise.allSettled([opened.readMark("acme"), opened.takeMark("acme", claim)]);
+      if (how === "dies") await redis.kill();
+      if (how === "is left") await opened.close();
+      for (const [index, act] of ["read the mark of", "mark"].entries()) {
+        const message: unknown = expect.stringContaining(`Cannot ${act} the queue: ${text}`);
+        expect((await asked)[index]).toMatchObject({
+          reason: { code: "redis_unreachable", message },
+        });
+      }
+    },
+  );
+
   it("replaces a connection that stays silent", async () => {
     const opened = await openReady();
     redis.freeze();

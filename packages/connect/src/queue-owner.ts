@@ -1,7 +1,6 @@
 import { hasCode, isMillraceError, isSameDatabase, MillraceError, wait } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
-import type { JobOwner, QueueMark, Queues, TakenMark } from "@millrace/queue";
-import { reasonOf } from "@millrace/service";
+import type { JobOwner, QueueMark, Queues } from "@millrace/queue";
 
 /** Milliseconds between renewals of the marks, a sixth of the time for which they hold. */
 const RENEW_INTERVAL_MS = 5_000;
@@ -86,12 +85,13 @@ export class QueueClaim {
   }
 
   async #takeFirst(source: string): Promise<void> {
-    const { signal, onTakenOver } = this.#options;
+    const { queues, signal, onTakenOver } = this.#options;
     await this.#refuseTwin(source);
     let first: QueueMark | undefined;
     for (;;) {
-      const taken = await this.#takeMark(source);
-      if (taken === undefined) return;
+      const taken = await queues.takeMark(source, this.#identity);
+      // Workers must empty a full Redis: they run with our mark, or with none.
+      if (taken === undefined || taken.kind === "full") return;
       const { was } = taken;
       if (taken.kind === "taken") {
         this.#held.set(source, taken.mark);
@@ -126,25 +126,6 @@ export class QueueClaim {
     }
   }
 
-  /**
-   * A full Redis takes no mark, and workers must empty it: they run with our mark, or with none.
-   * @throws `redis_unreachable` while it takes none for another reason
-   */
-  async #takeMark(source: string): Promise<TakenMark | undefined> {
-    const { queues } = this.#options;
-    try {
-      return await queues.takeMark(source, this.#identity);
-    } catch (error) {
-      const message = reasonOf(error);
-      const mark = await queues.readMark(source).catch(() => undefined);
-      const isFree = mark?.isLive !== true || isOurs(mark, this.#identity);
-      if (/^OOM\b/.test(message) && isFree) return undefined;
-      throw new MillraceError("redis_unreachable", `Cannot mark the queue: ${message}`, {
-        cause: error,
-      });
-    }
-  }
-
   async #renew(): Promise<void> {
     const { sources, queues, repair, signs, onLost } = this.#options;
     try {
@@ -159,7 +140,7 @@ export class QueueClaim {
       for (const source of sources) {
         const taken = await queues.takeMark(source, { ...known, held: this.#held.get(source) });
         if (taken?.kind === "refused") throw inUse(source, taken.was, known);
-        if (taken !== undefined) this.#held.set(source, taken.mark);
+        if (taken?.kind === "taken") this.#held.set(source, taken.mark);
       }
     } catch (error) {
       if (!isMillraceError(error) || !LOSSES.has(error.code)) return;

@@ -1,7 +1,7 @@
-import type { LedgerName } from "@millrace/core";
+import { asError, MillraceError, type LedgerName } from "@millrace/core";
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { createRedisScript, replyError, unlessWrongType } from "./bullmq-patches/redis-script.ts";
+import { createRedisScript, unlessWrongType } from "./bullmq-patches/redis-script.ts";
 
 /** The ledger that a process' jobs are for. `ledger` is set when the process has found it out. */
 export interface JobOwner {
@@ -23,10 +23,11 @@ export interface OwnerClaim extends LedgerName {
   readonly leaseMs?: number;
 }
 
-/** `was` is another ledger's mark: it is live, or it was taken over. */
+/** `was` is another ledger's mark: it is live, or it was taken over. A full Redis takes no mark. */
 export type TakenMark =
   | { readonly kind: "taken"; readonly mark: QueueMark; readonly was: QueueMark | undefined }
-  | { readonly kind: "refused"; readonly was: QueueMark };
+  | { readonly kind: "refused"; readonly was: QueueMark }
+  | { readonly kind: "full" };
 
 const LEASE_MS = 30_000;
 
@@ -55,18 +56,21 @@ if theirs[1] and not isOurs and isLive and not (holds and tonumber(heldSince) < 
 end
 local since = isOurs and theirs[5] or holds and heldSince or string.format("%d", nowMs)
 local ours = string.format("%s %s %s %s %s %d", ledger, system, oid, started, since, nowMs + leaseMs)
-redis.call("HSET", KEYS[1], "${FIELD}", ours)
-return { 1, nowMs, ours, not isOurs and mark or "" }
+local written = redis.pcall("HSET", KEYS[1], "${FIELD}", ours)
+if type(written) == "number" then return { 1, nowMs, ours, not isOurs and mark or "" } end
+return string.find(written.err, "OOM", 1, true) and { 2 } or written
 `);
 
+/** @throws `redis_unreachable` */
 export async function readQueueMark(client: Redis, queue: Queue): Promise<QueueMark | undefined> {
   const [mark, [seconds, microseconds]] = await Promise.all([
     client.hget(queue.toKey("meta"), FIELD).catch(unlessWrongType),
     client.time(),
-  ]);
+  ]).catch(unreachable("read the mark of"));
   return parseMark(mark ?? "", Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000));
 }
 
+/** @throws `redis_unreachable` */
 export async function takeQueueMark(
   client: Redis,
   queue: Queue,
@@ -76,14 +80,21 @@ export async function takeQueueMark(
     ...[ledger, systemId || NOT_SHOWN, oid, String(startedAtMs)],
     ...[String(held?.sinceMs ?? 0), String(held?.untilMs ?? 0), String(leaseMs)],
   ];
-  const answer = await TAKE.run(client, [queue.toKey("meta")], args);
-  const [taken, nowMs, text, was = ""] = answer as [0 | 1, number, string, string?];
+  const answer = await TAKE.run(client, [queue.toKey("meta")], args).catch(unreachable("mark"));
+  const [taken, nowMs, text, was = ""] = answer as [0 | 1 | 2, number, string, string?];
+  if (taken === 2) return { kind: "full" };
   const mark = parseMark(text, nowMs);
-  if (mark === undefined) throw replyError("Cannot mark the queue: Redis gave no mark");
+  if (mark === undefined) return unreachable("mark")(new Error("Redis gave no mark"));
   return taken === 0
     ? { kind: "refused", was: mark }
     : { kind: "taken", mark, was: parseMark(was, nowMs) };
 }
+
+/** As for a ping: a Redis that is too slow, or ends the connection, is waited for. */
+const unreachable = (act: string) => (error: unknown) => {
+  const message = `Cannot ${act} the queue: ${asError(error).message}`;
+  throw new MillraceError("redis_unreachable", message, { cause: error });
+};
 
 /** Undefined for a text that was edited. */
 function parseMark(text: string, nowMs: number): QueueMark | undefined {

@@ -67,8 +67,12 @@ export interface Queues {
   writeLedgerMark(source: string, mark: string): Promise<void>;
   /** Counts jobs that completed since a time and that the queue, on Redis, no longer has. */
   forgotten(source: string, sinceMs: number): Promise<Forgotten>;
+  /** @throws `redis_unreachable` */
   readMark(source: string): Promise<QueueMark | undefined>;
-  /** Marks a queue on Redis as a ledger's, unless another's is live; undefined on Postgres. */
+  /**
+   * Marks a queue on Redis as a ledger's, unless another's is live; undefined on Postgres.
+   * @throws `redis_unreachable`
+   */
   takeMark(source: string, claim: OwnerClaim): Promise<TakenMark | undefined>;
   /** Removes some at a time. A queue removes old jobs by itself only as others complete. */
   removeCompleted(keepMs: number, signal?: AbortSignal): Promise<number>;

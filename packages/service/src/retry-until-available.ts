@@ -27,12 +27,6 @@ export async function retryUntilAvailable<T>(
 
 function isAway(error: unknown): boolean {
   if (isMillraceError(error)) return SERVER_AWAY.has(error.code);
-  if (!(error instanceof Error)) return false;
-  const code = "code" in error ? error.code : undefined;
-  return (
-    IOREDIS_AWAY.test(error.message) || (typeof code === "string" && /^E[A-Z]{4,}$/.test(code))
-  );
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^E[A-Z]{4,}$/.test(code);
 }
-
-/** ioredis gives these no code: a Redis that is too slow, and one that ends the connection. */
-const IOREDIS_AWAY = /^(Command timed out|Connection is closed\.)/;
