@@ -39,8 +39,7 @@ export function runName(job: Pick<Job, "timestamp" | "attemptsMade" | "failedRea
 }
 
 export function endedRunName(job: Parameters<typeof runName>[0]): string {
-  const { timestamp, attemptsMade, failedReason } = job;
-  return runName({ timestamp, attemptsMade: Math.max(0, attemptsMade - 1), failedReason });
+  return runName({ ...job, attemptsMade: Math.max(0, job.attemptsMade - 1) });
 }
 
 /** When a job was added; now where somebody has edited that into no time at all. */

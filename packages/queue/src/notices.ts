@@ -9,7 +9,7 @@ export type QueueNotice =
       /** A short name of the cause, the same each time, to count and to rate-limit logs by. */
       readonly cause: string;
       readonly error: Error;
-      readonly source?: string;
+      readonly source?: string | undefined;
     }
   /** A worker died or lost contact while it ran this job; the job waits for another worker. */
   | (OfJob & { readonly kind: "stalled" })
@@ -31,12 +31,7 @@ export function createErrorReporter(notify: Notify): ReportError {
     const error = asError(thrown);
     if (reported.has(error)) return;
     reported.add(error);
-    notify({
-      kind: "background_error",
-      cause: causeOf(error),
-      error,
-      ...(source === undefined ? {} : { source }),
-    });
+    notify({ kind: "background_error", cause: causeOf(error), error, source });
   };
 }
 

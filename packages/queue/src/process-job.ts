@@ -154,11 +154,6 @@ export function retryDelay(_attemptsMade: number, _type?: string, error?: Error)
 
 export type Runs = ReturnType<typeof createRuns>;
 
-export interface Run {
-  readonly signal: StopSignal;
-  end(): void;
-}
-
 /**
  * A process that was frozen for longer than a lock lasts has lost its jobs. Redis says so only
  * after the handlers' next step, so each look at a signal, and a timer, compare the clock.
@@ -203,7 +198,7 @@ export function createRuns({ lockDurationMs }: { readonly lockDurationMs: number
     get active() {
       return active.size;
     },
-    begin: (source: string, id: string): Run => {
+    begin: (source: string, id: string): { readonly signal: StopSignal; end(): void } => {
       const key = `${source}:${id}`;
       abort(key);
       if (active.size === 0) {

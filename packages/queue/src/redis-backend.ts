@@ -7,11 +7,11 @@ import { defineFetching } from "./bullmq-patches/redis-script.ts";
 import { patchWorker } from "./bullmq-patches/redis-worker.ts";
 import { createQueues, ENQUEUE_TIMEOUT_MS } from "./create-queues.ts";
 import { STREAMS } from "./jobs.ts";
-import { createErrorReporter } from "./notices.ts";
+import { createErrorReporter, type ReportError } from "./notices.ts";
 import type { Queues, QueuesOptions } from "./queues.ts";
 import type { JobOwner } from "./queue-owner.ts";
-import { createRedisClients, type RedisClients } from "./redis-clients.ts";
-import { createDurabilityWatch, type DurabilityWatch } from "./redis-durability.ts";
+import { createRedisClients } from "./redis-clients.ts";
+import { createDurabilityWatch } from "./redis-durability.ts";
 import { createRedisQueries } from "./redis-queries.ts";
 
 export interface RedisQueuesOptions extends QueuesOptions {
@@ -32,29 +32,26 @@ const REPLICA_SHARE = 0.25;
 
 /** Returns at once, also when Redis is down: `enqueue` then answers with errors. */
 export function createRedisQueues(options: RedisQueuesOptions): Queues {
-  const { enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS, replicas = 0 } = options;
   const reportError = createErrorReporter(options.notify);
-  const clients = createRedisClients({
-    url: options.url,
-    connectionName: `millrace-${options.role}`,
-    // Longer than the deadline of an enqueue, which opens the circuit breaker.
-    commandTimeoutMs: enqueueTimeoutMs + COMMAND_GRACE_MS,
-    onError: reportError,
-  });
-  const replicaTimeoutMs = Math.max(1, Math.floor(enqueueTimeoutMs * REPLICA_SHARE));
-  const durability = createDurabilityWatch(clients.producer, { replicas, replicaTimeoutMs });
-  return createQueues(createRedisBackend(clients, options, durability), options, reportError);
+  return createQueues(createRedisBackend(options, reportError), options, reportError);
 }
 
 const SERVER_FAULT =
   /^(?:OOM|LOADING|READONLY|NOREPLICAS|MISCONF|MASTERDOWN|UNBLOCKED|BUSY|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-function createRedisBackend(
-  clients: RedisClients,
-  { keys, prefix, owner = {} }: Pick<RedisQueuesOptions, "keys" | "prefix" | "owner">,
-  durability: DurabilityWatch,
-): Backend {
+function createRedisBackend(options: RedisQueuesOptions, onError: ReportError): Backend {
+  const { keys, prefix, owner = {}, replicas = 0 } = options;
+  const { enqueueTimeoutMs = ENQUEUE_TIMEOUT_MS } = options;
+  const clients = createRedisClients({
+    url: options.url,
+    connectionName: `millrace-${options.role}`,
+    // Longer than the deadline of an enqueue, which opens the circuit breaker.
+    commandTimeoutMs: enqueueTimeoutMs + COMMAND_GRACE_MS,
+    onError,
+  });
+  const replicaTimeoutMs = Math.max(1, Math.floor(enqueueTimeoutMs * REPLICA_SHARE));
   const { producer } = clients;
+  const durability = createDurabilityWatch(producer, { replicas, replicaTimeoutMs });
   const named = { streams: STREAMS, ...(prefix === undefined ? {} : { prefix }) };
   const queries = createRedisQueries(producer);
   return {
@@ -69,10 +66,10 @@ function createRedisBackend(
       await producer.ping();
     },
     createQueue: (name) => new Queue(name, { ...named, connection: producer }),
-    createWorker: (name, processor, options) => {
+    createWorker: (name, processor, settings) => {
       const connection = clients.worker();
       defineFetching(connection);
-      const worker = new Worker(name, processor, { ...options, ...named, connection });
+      const worker = new Worker(name, processor, { ...settings, ...named, connection });
       return patchWorker(worker, connection);
     },
     add: createRedisAdd(producer, { keys, owner }, queries.statuses),

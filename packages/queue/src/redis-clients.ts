@@ -2,8 +2,6 @@ import { settlesWithin, wait } from "@millrace/core";
 import type { Redis, RedisOptions } from "ioredis";
 import { connectRedis } from "./redis-address.ts";
 
-export type RedisClients = ReturnType<typeof createRedisClients>;
-
 interface Options {
   readonly url: string;
   readonly connectionName: string;

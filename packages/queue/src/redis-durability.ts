@@ -3,8 +3,6 @@ import type { Redis } from "ioredis";
 import type { ReplicaWait } from "./backend.ts";
 import type { QueueRisk } from "./queues.ts";
 
-export type DurabilityWatch = ReturnType<typeof createDurabilityWatch>;
-
 interface Options {
   readonly replicas: number;
   readonly replicaTimeoutMs: number;
