@@ -159,10 +159,8 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
   const refusals = intake && createRefusalCounter(intake);
   const shared = { queue, sources, deliveries };
   const eventStores: readonly ClosableEventStore[] = [
-    ...(REDIS_URL ? [createQueueStore({ ...shared, ...(intake && { ledger: intake }) })] : []),
-    ...(intake
-      ? [createLedgerStore({ ...shared, ledger: intake, ...(notify && { notify }) })]
-      : []),
+    ...(REDIS_URL ? [createQueueStore({ ...shared, ledger: intake })] : []),
+    ...(intake ? [createLedgerStore({ ...shared, ledger: intake, notify })] : []),
   ];
   const openings = [
     ...(REDIS_URL ? [open("queue", openQueue)] : []),

@@ -190,8 +190,7 @@ async function openWorkerStores(role: Role): Promise<WorkerStores> {
     onLost: (error) => watch.onLost?.(error),
   });
   if (isOnRedis) await retryUntilAvailable(() => claim.take(), forQueue);
-  const own = ownConnections(environment, [pool, retention?.pool]);
-  await retryUntilAvailable(() => reportConnections(postgres, own, watch), forLedger);
+  await retryUntilAvailable(() => reportConnections(role), forLedger);
   const releaseQueues = () => claim.release();
   return { pool, retentionPool: retention?.pool ?? pool, ledger, queues, releaseQueues };
 }
@@ -228,22 +227,12 @@ async function poolerOfRetention(
   }
 }
 
-function ownConnections(
-  { REDIS_URL }: StoreUrls,
-  pools: readonly (ConnectedLedger["pool"] | undefined)[],
-): number {
-  const ofQueues = REDIS_URL === undefined ? connectionsWanted("worker") : 0;
-  return pools.reduce((sum, pool) => sum + (pool?.options.max ?? 0), ofQueues);
-}
-
 /** Says who takes the connections of Postgres, once all pools of this process hold one. */
-async function reportConnections(
-  { pool }: Pick<ConnectedLedger, "pool">,
-  own: number,
-  watch: StoreWatch,
-): Promise<void> {
-  const use = await readConnectionUse(pool);
-  watch.onConnections?.(use, own);
+async function reportConnections({ environment, postgres, retention, watch }: Role): Promise<void> {
+  const use = await readConnectionUse(postgres.pool);
+  const ofQueues = environment.REDIS_URL === undefined ? connectionsWanted("worker") : 0;
+  const ofRetention = retention?.pool.options.max ?? 0;
+  watch.onConnections?.(use, postgres.pool.options.max + ofRetention + ofQueues);
   const finding = connectionFinding(use);
   if (finding !== undefined) watch.onFinding?.(finding);
 }

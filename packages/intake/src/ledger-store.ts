@@ -14,7 +14,7 @@ export interface LedgerStoreDeps {
   readonly ledger: LedgerClient;
   readonly queue: QueueClient;
   readonly sources: Config["sources"];
-  readonly notify?: Notify;
+  readonly notify?: Notify | undefined;
   readonly deliveries?: DeliveryCounter | undefined;
 }
 

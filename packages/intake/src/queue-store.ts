@@ -8,7 +8,7 @@ export interface QueueStoreDeps {
   readonly queue: QueueClient;
   readonly sources: Config["sources"];
   /** Takes events while the queue may lose them, and keeps the bodies of conflicts. */
-  readonly ledger?: ConflictLog;
+  readonly ledger?: ConflictLog | undefined;
   readonly deliveries?: DeliveryCounter | undefined;
 }
 
