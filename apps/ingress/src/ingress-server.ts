@@ -22,7 +22,7 @@ export function createIngressServer(deps: {
   app: RequestListener;
   limits: IngressConfig;
   onDrop: () => void;
-  onIdleClosed?: () => void;
+  onIdleClosed: () => void;
 }): Server {
   const { adapter, app, limits } = deps;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS_MAX, limits.bodyTimeoutMs);
@@ -93,7 +93,7 @@ const IDLE_INTERVAL_MS = 1_000;
 // goes to the next process, without end while all are full.
 function limitConnections(
   server: Server,
-  { adapter, limits, onDrop, onIdleClosed = () => {} }: Parameters<typeof createIngressServer>[0],
+  { adapter, limits, onDrop, onIdleClosed }: Parameters<typeof createIngressServer>[0],
 ): void {
   const open = new OpenConnections();
   const isAnswering = (socket: Socket) => adapter.isAnswering(socket);

@@ -2,7 +2,7 @@ import { meaningOf } from "@millrace/core";
 import type { IntakeNotice, Notify, ActiveStore } from "@millrace/intake";
 import { createErrorLog, metricsOf, type Logger } from "@millrace/service";
 import type { Registry } from "prom-client";
-import type { Pressure } from "@millrace/queue";
+import type { Pressure, SourcePressure } from "@millrace/queue";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
 const REJECTION_INTERVAL_MS = 10_000;
@@ -201,4 +201,3 @@ export function registerQueueGauges(
 }
 
 const RISKS: readonly NonNullable<Pressure["risk"]>[] = ["redis_disk_slow", "redis_no_replica"];
-type SourcePressure = ReturnType<Pressure["of"]>;

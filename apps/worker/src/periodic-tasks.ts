@@ -35,38 +35,35 @@ export function startPeriodicTasks(
 
   const start = (name: PeriodicTask, everyMs: number, run: Run) =>
     startTask(run, everyMs, (error) => observer.onError(name, error));
-  const partitions = start("partitions", DAY_MS, () => ensurePartitions(pool));
-  const retention = start("retention", HOUR_MS, async (signal) => {
-    const result = await runRetention(
-      { ledger, notify: observer.onNotice },
-      config.retention,
-      signal,
-    );
-    observer.onResult(result);
-  });
   let keepMs = keepCompletedMs;
   const { min, max } = COMPLETED_EVERY_MS;
   const completedEveryMs = Math.min(Math.max(keepCompletedMs / COMPLETED_SHARE, min), max);
-  const completed = start("completed jobs", completedEveryMs, async (signal) => {
-    if (!leading()) return;
-    const { memoryShare = 0 } = await queues.measurePressure();
-    keepMs =
-      memoryShare > MEMORY_SHARE_MAX
-        ? Math.max(keepMs / 2, Math.min(KEEP_MS_MIN, keepCompletedMs))
-        : Math.min(keepMs * 2, keepCompletedMs);
-    await queues.removeCompleted(keepMs, signal);
-  });
-  const activity = start("activity", ACTIVITY_EVERY_MS, async (signal) => {
-    if (leading()) await countActivity(pool, signal);
-  });
-  const tasks = [partitions, retention, completed, activity];
+  const tasks = [
+    start("partitions", DAY_MS, () => ensurePartitions(pool)),
+    start("retention", HOUR_MS, async (signal) => {
+      const retention = { ledger, notify: observer.onNotice };
+      observer.onResult(await runRetention(retention, config.retention, signal));
+    }),
+    start("completed jobs", completedEveryMs, async (signal) => {
+      if (!leading()) return;
+      const { memoryShare = 0 } = await queues.measurePressure();
+      keepMs =
+        memoryShare > MEMORY_SHARE_MAX
+          ? Math.max(keepMs / 2, Math.min(KEEP_MS_MIN, keepCompletedMs))
+          : Math.min(keepMs * 2, keepCompletedMs);
+      await queues.removeCompleted(keepMs, signal);
+    }),
+    start("activity", ACTIVITY_EVERY_MS, async (signal) => {
+      if (leading()) await countActivity(pool, signal);
+    }),
+  ];
   const alerted = config.sources[ALERTS_SOURCE];
   if (alerted !== undefined && isInternal(alerted)) {
-    const alerts = start("alerts", ALERTS_EVERY_MS, async () => {
+    const raise = async () => {
       const disagreements = deps.takeDisagreements();
       if (leading()) await raiseAlerts({ ...deps, disagreements, sources: config.sources });
-    });
-    tasks.push(alerts);
+    };
+    tasks.push(start("alerts", ALERTS_EVERY_MS, raise));
   }
   return {
     close: async (): Promise<void> => {

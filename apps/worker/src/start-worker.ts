@@ -89,7 +89,7 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
   let disagreements = new Map<DisagreementKind, number>();
   const reconciler = new Reconciler(
     {
-      ...{ pool, ledger, queues, leader },
+      ...{ ledger, queues, leader },
       isSound: (event: EnvelopedEvent) => checkJob({ event }) === undefined,
       notify: (notice) => {
         observers.reconciler(notice);
@@ -110,7 +110,7 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
     },
   );
   const bulkRunner = startBulkRunner({
-    ...{ pool, ledger, queues },
+    ...{ ledger, queues },
     leading: () => leader.leading,
     notify: observers.bulkRuns,
   });
