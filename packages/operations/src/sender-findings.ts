@@ -27,11 +27,10 @@ const FAILED_FACTOR = 3;
 
 export type Failing = Awaited<ReturnType<typeof findFailingSources>>;
 
-interface FailingDeps extends Pick<Deps, "ledger"> {
-  readonly sources: Config["sources"];
-}
-
-export async function findFailingSources({ ledger: { reads }, sources }: FailingDeps) {
+export async function findFailingSources({
+  ledger: { reads },
+  sources,
+}: Pick<Deps, "ledger"> & Pick<Config, "sources">) {
   return (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
     const share = failed / events;
     const own = Object.hasOwn(sources, source) ? sources[source]?.options.health : undefined;

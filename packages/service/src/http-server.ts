@@ -40,6 +40,5 @@ export function closeServer(server: Server, options: { timeoutMs: number }): Pro
       clearTimeout(cut);
       resolve();
     });
-    server.closeIdleConnections();
   });
 }

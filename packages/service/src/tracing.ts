@@ -64,11 +64,8 @@ function createTracing(api: Api): Tracing {
         "millrace.event_type": event.type,
         "millrace.generation": event.generation,
       };
-      const options = {
-        kind: SpanKind.CONSUMER,
-        attributes,
-        links: isFirst ? [] : linksTo(origin),
-      };
+      const links = isFirst ? [] : linksTo(origin);
+      const options = { kind: SpanKind.CONSUMER, attributes, links };
       const span = tracer.startSpan(nameOf("process", event.source), options, parent);
       const own = trace.setSpan(parent, span);
       const traced = new JobSpans(api, tracer, { span, own, isLinked: origin !== undefined });
@@ -122,7 +119,7 @@ class JobSpans implements JobTrace {
       throw error;
     } finally {
       endSpan(this.#api, span, code);
-      this.#handledAt = now();
+      this.#handledAt = performance.timeOrigin + performance.now();
     }
   };
 
@@ -155,8 +152,6 @@ function endSpan({ SpanStatusCode }: Api, span: Span, errorType: string): void {
 
 const nameOf = (operation: string, source: string | undefined): string =>
   source === undefined ? operation : `${operation} ${source}`;
-
-const now = (): number => performance.timeOrigin + performance.now();
 
 function linksTo(context: SpanContext | undefined): Link[] {
   return context === undefined ? [] : [{ context }];

@@ -43,11 +43,10 @@ export async function keepEpochs(
 }
 
 /** `restarted`: the server may have lost the last commits (`synchronous_commit`). */
-export type LedgerChangeKind = (typeof LEDGER_CHANGES)[number];
 export const LEDGER_CHANGES = ["other_server", "failed_over", "taken_back", "restarted"] as const;
 
 export interface LedgerChange extends KeptChange {
-  readonly kind: LedgerChangeKind;
+  readonly kind: (typeof LEDGER_CHANGES)[number];
 }
 
 export interface LedgerView {
@@ -97,7 +96,7 @@ export async function findLedgerChanges(
   return { server, marks, changes, lately };
 }
 
-function changeOf(mark: Mark, now: Mark): LedgerChangeKind | undefined {
+function changeOf(mark: Mark, now: Mark): LedgerChange["kind"] | undefined {
   // A login may see less than the one before: a value that either does not know shows nothing.
   const differs = (one: string, other: string) => one !== "" && other !== "" && one !== other;
   if (differs(mark.systemId, now.systemId)) return "other_server";
