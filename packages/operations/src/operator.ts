@@ -30,11 +30,6 @@ interface Deps {
 
 export type Operator = ReturnType<typeof createOperator>;
 
-function replayAct({ bodyHash, ...lookup }: ReplayLookup) {
-  const act = { action: "replay", ...lookup } as const;
-  return bodyHash === undefined ? act : { ...act, filter: { body_hash: bodyHash } };
-}
-
 type Result = SkippedEvent | { readonly kind: "retried" | "replayed" | "given_up" };
 
 /** `{ retried: 1 }`, or the reason why nothing was done. */
@@ -52,8 +47,11 @@ export function createOperator(deps: Deps, actor: Actor) {
   return {
     retryEvent: (lookup: EventLookup) =>
       runOne({ action: "retry", ...lookup }, () => retryEvent(deps, lookup)),
-    replayEvent: (lookup: ReplayLookup) =>
-      runOne(replayAct(lookup), () => replayEvent(deps, lookup)),
+    replayEvent: (lookup: ReplayLookup) => {
+      const { bodyHash, ...event } = lookup;
+      const filter = bodyHash === undefined ? undefined : { body_hash: bodyHash };
+      return runOne({ action: "replay", ...event, filter }, () => replayEvent(deps, lookup));
+    },
     giveUpEvent: (lookup: EventLookup) =>
       runOne({ action: "give_up", ...lookup }, () => giveUpEvent(deps, lookup)),
     sendEdited: (edit: Edit) => {
