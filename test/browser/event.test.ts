@@ -61,7 +61,7 @@ describeInBrowser("an event on the ledger's page", () => {
       const dialog = page.getByRole("dialog", { name: "Edit and send" });
       await dialog.getByLabel("Body").fill('{"payload": {');
       await dialog.getByText("This is no longer valid JSON.").waitFor();
-      await expectAccessible(page);
+      await expectAccessible(page, "the dialog of an edit");
       await dialog.getByLabel("Body").fill('{"payload": {}}');
       await dialog.getByRole("button", { name: "Send", exact: true }).click();
       await page.waitForURL(/evt_order_1\.edited-1/);

@@ -40,16 +40,16 @@ const rules = async () =>
   (parse(await read("prometheus/alerts.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap(
     (group) => group.rules,
   );
-const dashboard = async () =>
+const readDashboard = async () =>
   JSON.parse(await read("grafana/dashboards/millrace.json")) as {
     panels: Panel[];
     templating: { list: { name: string; definition: string; allValue: string }[] };
   };
-const panels = async () => (await dashboard()).panels;
+const panels = async () => (await readDashboard()).panels;
 
 /** With every variable at "All". */
 async function withVariables(expression: string): Promise<string> {
-  const { list } = (await dashboard()).templating;
+  const { list } = (await readDashboard()).templating;
   return list.reduce(
     (text, { name, allValue }) => text.replaceAll(`"$${name}"`, `"${allValue}"`),
     expression.replaceAll("$__rate_interval", "5m"),
@@ -131,7 +131,7 @@ describeOnRedis("what real roles export", () => {
   });
 
   test("is narrowed by every variable of the dashboard, where it has the label", async () => {
-    const { templating, panels: all } = await dashboard();
+    const { templating, panels: all } = await readDashboard();
     expect(templating.list.map(({ name }) => name)).toEqual(["source", "instance"]);
     for (const { name, definition } of templating.list) {
       const [, series = "", label] = /^label_values\((.+), (\w+)\)$/.exec(definition) ?? [];

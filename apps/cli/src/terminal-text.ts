@@ -43,7 +43,7 @@ interface Result {
 
 export type Printer = ReturnType<typeof createPrinter>;
 
-/** Prints each result as its text, or with `--json` on a line of JSON; one without it, not at all. */
+/** Prints the text of each result, or with `--json` its JSON on a line, if it has any. */
 export function createPrinter(
   { stdout }: { readonly stdout: Output },
   asJson: true | undefined,

@@ -74,6 +74,7 @@ test("above connectionsMax the oldest connection is closed", async () => {
     app: (_request, response) => response.end("served"),
     limits: { ...parseConfig({ sources: { acme } }).ingress, connectionsMax: 2 },
     onDrop: () => (dropped += 1),
+    onIdleClosed: () => {},
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;

@@ -49,6 +49,7 @@ function storeOver(ledger: Answers, enqueue: Enqueue = async (ids) => ids.map(()
         return await enqueue(events.map(({ eventId }) => eventId));
       },
       ping: async () => {},
+      breaker: { isOpen: false, trip: () => {} },
       pressure: () => ({ memoryShare: undefined, of: () => pressure }),
     },
   });

@@ -57,9 +57,9 @@ export function createOperator(deps: Deps, actor: Actor) {
     sendEdited: (edit: Edit) => {
       const { source, eventId, generation } = edit;
       const act = { action: "edit", source, eventId, generation };
-      const resultOf = (sent: EnvelopedEvent | undefined) =>
+      const editResult = (sent: EnvelopedEvent | undefined) =>
         sent === undefined ? { skipped: "not_found" } : { edited: 1, event_id: sent.eventId };
-      return underAudit(audit, act, () => sendEdited(deps, edit), resultOf);
+      return underAudit(audit, act, () => sendEdited(deps, edit), editResult);
     },
     retryEvents: (keys: readonly EventKey[]) =>
       underAudit(

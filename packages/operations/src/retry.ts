@@ -200,7 +200,8 @@ const NUMBER_BYTES_MAX = 10;
 
 /**
  * Sends an event with another body, as an event of its own; undefined when the ledger has no such
- * event. @throws `unknown_source`; `invalid_request` when the new id is too long; and as {@link retryEvent}
+ * event.
+ * @throws `unknown_source`; `invalid_request` when the new id is too long; as {@link retryEvent}
  */
 export async function sendEdited(
   deps: RetryDeps,

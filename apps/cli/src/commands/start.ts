@@ -118,7 +118,7 @@ async function runUntil(stop: ReturnType<typeof onStopRequest>, start: Start): P
 const READY_WITHIN_MS = 10_000;
 const READY_POLL_MS = 50;
 
-/** Waits for the last line that the roles log while they start; not long for a server that is away. */
+/** Waits until all roles are ready, and have logged that; not long for a server that is away. */
 async function awaitReady(run: () => Run, stopped: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + READY_WITHIN_MS;
   while (!stopped.aborted && performance.now() < deadlineMs) {
@@ -126,7 +126,7 @@ async function awaitReady(run: () => Run, stopped: AbortSignal): Promise<void> {
     if (states.every(({ state }) => state === "ready")) break;
     await wait(READY_POLL_MS, stopped);
   }
-  // What they wrote before they answered is in their pipes, and is read in this turn.
+  // Lines that they wrote before they answered are in their pipes, and are read in this turn.
   await setImmediate();
 }
 

@@ -3,8 +3,8 @@ import { asText } from "./report.ts";
 
 test("a terminal that says that it has 0 columns shows the examples", () => {
   const example = { source: "acme", event_id: "evt_1", generation: 0, job_id: null, detail: null };
-  const found = new Map([["pending_without_job", { count: 1, examples: [example] }]] as const);
-  const report = { checks: [], diagnosis: { found, looked: 1, notCompared: new Map() } };
-  const text = asText(report, { isTTY: true, columns: 0, write: () => true });
+  const found = new Map([["pending_without_job" as const, { count: 1, examples: [example] }]]);
+  const diagnosis = { found, pending: 1, looked: 1, notCompared: new Map() } as never;
+  const text = asText({ checks: [], diagnosis }, { isTTY: true, columns: 0, write: () => true });
   expect(text).toContain("\n  acme  evt_1");
 });

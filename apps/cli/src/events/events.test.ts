@@ -49,6 +49,7 @@ const ROW: EventRow = {
   outcome: null,
   attempts: 2,
   unsigned: false,
+  edited: false,
   received_at: "2026-11-21T11:00:00.000Z",
   recorded_at: "2026-11-21T11:00:00.000Z",
   started_at: "2026-11-21T11:59:00.000Z",

@@ -3,7 +3,7 @@ import { throwLedgerError } from "../connection/database-errors.ts";
 
 export type RightsRole = "ingress" | "worker" | "retention" | "dashboard";
 
-/** The tables of each role, grouped by what it does with them, as roles.sql grants it. */
+/** The tables of each role by its rights on them, as roles.sql grants them. */
 const NEEDS: Readonly<Record<RightsRole, readonly [rights: string, tables: string][]>> = {
   ingress: [
     ["SELECT", "migrations identity"],

@@ -5,7 +5,7 @@ import { Handlers } from "./run-handlers.ts";
 
 function eventOf(body: string | Uint8Array, dataField?: string) {
   const { event } = makeJob();
-  const provider = dataField === undefined ? {} : { dataField };
+  const provider = { dataField } as never;
   const handlers = new Handlers([], { [event.source]: { provider } });
   return handlers.eventOf(event, 2, { headers: { "x-a": "1" }, body: Buffer.from(body) });
 }
