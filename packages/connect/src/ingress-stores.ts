@@ -211,10 +211,7 @@ export function openIngress(urls: StoreUrls, config: Config, given: StoreWatch) 
   };
 }
 
-/**
- * A queue that is not open takes nothing. No probe finds that it has opened. One object, because
- * the writer keeps a state for each breaker.
- */
+/** A queue that is not open takes nothing. No probe finds that it has opened. */
 const NOT_OPEN = { isOpen: true, trip: () => {} };
 
 const NO_PRESSURE: Pressure = {

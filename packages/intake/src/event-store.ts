@@ -20,7 +20,7 @@ export interface EventStore {
   /** The reason why the store may lose an event; undefined without one. */
   risk?(): ErrorCode | undefined;
   /** A store without a breaker gets one, and a deadline, from its `StoreWriter`. */
-  breakerOf?(source: string): StoreBreaker;
+  readonly breaker?: StoreBreaker;
 }
 
 export type StoreBreaker = Pick<CircuitBreaker, "isOpen" | "trip">;

@@ -13,7 +13,7 @@ import type { ReadySource } from "./sources.ts";
 import { StoreWriter } from "./store-writer.ts";
 
 interface Deps {
-  readonly config: Pick<Config, "ingress" | "sources">;
+  readonly config: Pick<Config, "ingress">;
   readonly stores: readonly EventStore[];
   readonly redelivery?: RedeliveryPort | undefined;
   readonly notify: Notify;
@@ -57,9 +57,8 @@ export class EventStores {
     this.#redeliver = redelivery && createRedeliver(redelivery, notify);
     this.#notify = notify;
     this.#timeoutMs = answerTimeoutMs;
-    const sources = Object.keys(config.sources);
     this.checks = Object.fromEntries(
-      this.#writers.map((writer) => [writer.name, () => writer.check(sources)]),
+      this.#writers.map((writer) => [writer.name, () => writer.check()]),
     );
   }
 

@@ -57,7 +57,9 @@ export function createQueueStore(deps: QueueStoreDeps): ClosableEventStore {
     // Alone, it takes them at that risk.
     isFull: ledger === undefined ? isFull : (source) => isFull(source) || risk() !== undefined,
     risk,
-    breakerOf: () => queue.breaker,
+    get breaker() {
+      return queue.breaker;
+    },
     close: async () => {},
   };
 }

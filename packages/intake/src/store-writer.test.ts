@@ -27,25 +27,21 @@ function createBreaker() {
   return breaker;
 }
 
-/**
- * A store whose client has a circuit breaker, and another one for a source on a server of its own,
- * and its writer.
- */
+/** A store whose client has a circuit breaker, and its writer. */
 function writerOf(put: EventStore["put"], { restMs = 0 } = {}) {
   const breaker = createBreaker();
-  const apart = createBreaker();
   const store: EventStore = {
     name: "queue",
     put,
     ping: async () => {},
     isFull: () => false,
-    breakerOf: (source) => (source === "apart" ? apart : breaker),
+    breaker,
   };
   const writer = new StoreWriter(store, () => {}, {
     ...{ batchMax: 10, timeoutMs: 50, abandonedBytesMax: 0 },
     restMs,
   });
-  return { breaker, apart, writer };
+  return { breaker, writer };
 }
 
 test("a store is down while the circuit breaker of its client is open", async () => {
@@ -56,7 +52,7 @@ test("a store is down while the circuit breaker of its client is open", async ()
   });
   breaker.isOpen = true;
   expect(writer.takes("plain")).toBe(false);
-  await expect(writer.check(["plain"])).rejects.toThrow("Cannot reach the queue");
+  await expect(writer.check()).rejects.toThrow("Cannot reach the queue");
   expect(await writer.put([EVENT])).toEqual([
     new Error("Cannot reach the queue: it did not answer"),
   ]);
@@ -84,26 +80,18 @@ test("a failure trips the client's circuit breaker, and the store rests also whe
   expect(breaker.trips).toBe(1);
   breaker.isOpen = false;
   expect(writer.takes("plain")).toBe(false);
-  await expect(writer.check(["plain"])).rejects.toThrow("READONLY");
+  await expect(writer.check()).rejects.toThrow("READONLY");
 });
 
-test("a server that fails keeps away only the events of its sources", async () => {
+test("an event that the server did not take trips it, and the others of the call are stored", async () => {
   const outage = new MillraceError("unavailable", "Cannot enqueue: no answer in 800 ms");
-  const sent: string[][] = [];
-  const { breaker, apart, writer } = writerOf(
-    async (events) => {
-      sent.push(events.map(({ source }) => source));
-      return events.map(({ source }) => (source === "apart" ? outage : "accepted"));
-    },
-    { restMs: 60_000 },
-  );
+  const put = async (events: readonly IncomingEvent[]) =>
+    events.map(({ source }) => (source === "apart" ? outage : ("accepted" as const)));
+  const { breaker, writer } = writerOf(put, { restMs: 60_000 });
   const other = { ...EVENT, source: "apart" };
   expect(await writer.put([EVENT, other, EVENT])).toEqual(["accepted", outage, "accepted"]);
-  expect([breaker.trips, apart.trips]).toEqual([0, 1]);
-  expect([writer.takes("plain"), writer.takes("apart")]).toEqual([true, false]);
+  expect([breaker.trips, writer.takes("plain")]).toEqual([1, false]);
   const down = new Error("Cannot reach the queue: it did not answer");
-  expect(await writer.put([other, EVENT])).toEqual([down, "accepted"]);
-  expect(sent).toEqual([["plain", "apart", "plain"], ["plain"]]);
-  await expect(writer.check(["plain", "apart"])).rejects.toBe(outage);
-  await writer.check(["plain"]);
+  expect(await writer.put([EVENT])).toEqual([down]);
+  await expect(writer.check()).rejects.toBe(outage);
 });

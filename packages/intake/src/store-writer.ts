@@ -40,19 +40,12 @@ interface Waiting {
 /** Codes of an event's error that say that its store failed, and not the event. */
 const OUTAGES: ReadonlySet<ErrorCode> = new Set([...SERVER_AWAY, "unavailable"]);
 
-interface Server {
-  readonly breaker: StoreBreaker;
-  failure: Error | undefined;
-  /** A server that answers probes and refuses all else would cost time again and again. */
-  restsUntilMs: number;
-}
-
 const NOT_SENT = new Error("Cannot store the event: its sender was answered before its turn came");
 
 /**
  * Writes the events of many deliveries to one store in few calls. Each delivery has a deadline
- * here, its time in line included. A call has one deadline and, for each server of the store, one
- * circuit breaker: those of the store's client, or ours.
+ * here, its time in line included. A call has one deadline and one circuit breaker: those of the
+ * store's client, or ours.
  */
 export class StoreWriter {
   readonly name: StoreName;
@@ -64,7 +57,9 @@ export class StoreWriter {
   readonly #deadlines: Deadlines<Delivery>;
   // Bodies of calls that timed out stay in memory until the call ends.
   #abandonedBytes = 0;
-  readonly #servers = new Map<StoreBreaker, Server>();
+  #failure: Error | undefined;
+  /** A server that answers probes and refuses all else would cost time again and again. */
+  #restsUntilMs = 0;
   readonly #down: Error;
 
   constructor(store: EventStore, notify: Notify, options: StoreWriterOptions) {
@@ -85,7 +80,7 @@ export class StoreWriter {
   }
 
   takes(source: string): boolean {
-    if (isDown(this.#serverOf(source))) return false;
+    if (this.#isDown()) return false;
     if (this.#abandonedBytes > this.#options.abandonedBytesMax) return false;
     return !this.#store.isFull(source);
   }
@@ -106,14 +101,12 @@ export class StoreWriter {
   }
 
   /** @throws the reason why the store is down; one that does not answer is down from then on */
-  async check(sources: readonly string[]): Promise<void> {
-    const servers = new Set(sources.map((source) => this.#serverOf(source)));
-    const down = [...servers].find(isDown);
-    if (down !== undefined) throw down.failure ?? this.#down;
+  async check(): Promise<void> {
+    if (this.#isDown()) throw this.#failure ?? this.#down;
     try {
       await withDeadline(this.#store.ping(), this.#options.timeoutMs, () => this.#late());
     } catch (error) {
-      for (const server of servers) this.#trip(server, error);
+      this.#trip(error);
       this.#notifyFailed(0, error);
       throw error;
     }
@@ -123,13 +116,12 @@ export class StoreWriter {
     this.#ownBreaker.stop();
   }
 
-  #serverOf(source: string): Server {
-    const breaker = this.#store.breakerOf?.(source) ?? this.#ownBreaker;
-    const known = this.#servers.get(breaker);
-    if (known !== undefined) return known;
-    const server = { breaker, failure: undefined, restsUntilMs: 0 };
-    this.#servers.set(breaker, server);
-    return server;
+  get #breaker(): StoreBreaker {
+    return this.#store.breaker ?? this.#ownBreaker;
+  }
+
+  #isDown(): boolean {
+    return this.#breaker.isOpen || performance.now() < this.#restsUntilMs;
   }
 
   async #putWaiting(waiting: readonly Waiting[]): Promise<readonly StoreResult[]> {
@@ -138,7 +130,7 @@ export class StoreWriter {
       const event = delivery.events?.[index];
       if (event === undefined) return NOT_SENT;
       // An event that waited behind a call that failed does not wait for another one.
-      if (isDown(this.#serverOf(event.source))) return this.#down;
+      if (this.#isDown()) return this.#down;
       sent.push(event);
       return undefined;
     });
@@ -154,12 +146,13 @@ export class StoreWriter {
       failpoint("ingress.before_put");
       const results = await this.#putInTime(events);
       failpoint("ingress.placed");
-      if (results.some(isError)) this.#onErrors(events, results);
-      else this.#forgetFailures();
+      const errors = results.filter(isError);
+      if (errors.length > 0) this.#onErrors(errors);
+      else if (!this.#isDown()) this.#failure = undefined;
       return results;
     } catch (thrown) {
       const error = asError(thrown);
-      for (const { source } of events) this.#trip(this.#serverOf(source), error);
+      this.#trip(error);
       this.#notifyFailed(events.length, error);
       return events.map(() => error);
     }
@@ -167,7 +160,7 @@ export class StoreWriter {
 
   #putInTime(events: readonly IncomingEvent[]): Promise<readonly StoreResult[]> {
     const call = this.#store.put(events);
-    if (this.#store.breakerOf !== undefined) return call;
+    if (this.#store.breaker !== undefined) return call;
     return withDeadline(call, this.#options.timeoutMs, () => {
       this.#abandon(call, events);
       return this.#late();
@@ -180,27 +173,20 @@ export class StoreWriter {
     void Promise.allSettled([call]).then(() => (this.#abandonedBytes -= bytes));
   }
 
-  #onErrors(events: readonly IncomingEvent[], results: readonly StoreResult[]): void {
-    const errors = results.filter(isError);
+  #onErrors(errors: readonly Error[]): void {
     this.#notifyFailed(errors.length, errors[0]);
-    for (const [index, { source }] of events.entries()) {
-      const error = results[index];
-      if (isOutage(error)) this.#trip(this.#serverOf(source), error);
-    }
+    const outage = errors.find(isOutage);
+    if (outage !== undefined) this.#trip(outage);
   }
 
   #notifyFailed(events: number, error: unknown): void {
     this.#notify({ kind: "store_failed", store: this.name, events, error });
   }
 
-  #trip(server: Server, error: unknown): void {
-    server.failure = asError(error);
-    server.breaker.trip();
-    server.restsUntilMs = performance.now() + this.#options.restMs;
-  }
-
-  #forgetFailures(): void {
-    for (const server of this.#servers.values()) if (!isDown(server)) server.failure = undefined;
+  #trip(error: unknown): void {
+    this.#failure = asError(error);
+    this.#breaker.trip();
+    this.#restsUntilMs = performance.now() + this.#options.restMs;
   }
 
   #settle(deadline: Deadline<Delivery>, index: number, result: StoreResult): void {
@@ -224,10 +210,6 @@ export class StoreWriter {
       `Cannot reach the ${this.name}: no answer within ${this.#options.timeoutMs} ms`,
     );
   }
-}
-
-function isDown({ breaker, restsUntilMs }: Server): boolean {
-  return breaker.isOpen || performance.now() < restsUntilMs;
 }
 
 const NONE = [].values();
