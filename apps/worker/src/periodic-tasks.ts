@@ -59,9 +59,14 @@ export function startPeriodicTasks(
   ];
   const alerted = config.sources[ALERTS_SOURCE];
   if (alerted !== undefined && isInternal(alerted)) {
+    const disagreements = new Map<DisagreementKind, number>();
     const raise = async () => {
-      const disagreements = deps.takeDisagreements();
+      for (const [kind, count] of deps.takeDisagreements()) {
+        disagreements.set(kind, (disagreements.get(kind) ?? 0) + count);
+      }
       if (leading()) await raiseAlerts({ ...deps, disagreements, sources: config.sources });
+      // After an error they are raised by the next run.
+      disagreements.clear();
     };
     tasks.push(start("alerts", ALERTS_EVERY_MS, raise));
   }
