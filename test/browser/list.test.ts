@@ -278,8 +278,10 @@ describeInBrowser("the list of the ledger's page", () => {
     await search("Meta+k", "hookmesh");
     await page.keyboard.press("Enter");
     await page.waitForURL("/events?source=hookmesh");
-    await search("Control+k", "status:failed");
+    await search("Control+k", "status:failed evt_none");
     for (const key of ["ArrowUp", "Enter"]) await page.keyboard.press(key);
+    await page.waitForURL("/events?find=status%3Afailed+evt_none");
+    await page.getByRole("button", { name: "evt_none" }).click();
     await page.waitForURL("/events?find=status%3Afailed");
     await page.getByText(`${LOST} events on this page`).waitFor();
     await search("Control+k", "");

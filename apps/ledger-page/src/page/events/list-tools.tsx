@@ -9,6 +9,7 @@ import {
   isFiltered,
   readFilter,
   SPANS,
+  termsOf,
   writeFilter,
   type ListFilter,
 } from "../parts/list-filter.ts";
@@ -86,6 +87,7 @@ function shownOf(shown: number, total: Props["total"]): string {
 
 export function FilterBar({ list }: { list: List }) {
   const { filter, narrow } = list;
+  const terms = termsOf(filter.find);
   const field = (key: keyof ListFilter) => ({
     value: filter[key],
     onChange: (value: string, replace?: boolean) => narrow({ [key]: value }, replace),
@@ -107,6 +109,18 @@ export function FilterBar({ list }: { list: List }) {
         placeholder="ID, type:order.*, since:7d, body:text"
         {...field("find")}
       />
+      {terms.length > 1 &&
+        terms.map((term, place) => (
+          <button
+            key={place}
+            type="button"
+            title={term}
+            onClick={() => narrow({ find: terms.toSpliced(place, 1).join(" ") })}
+          >
+            {term}
+            <X aria-label="Remove the term" />
+          </button>
+        ))}
       {filter.error !== undefined && (
         <button type="button" onClick={() => narrow({ error: "" })}>
           Error: <ErrorTitle fingerprint={filter.error} />

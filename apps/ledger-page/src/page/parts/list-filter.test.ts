@@ -5,6 +5,7 @@ import {
   isFiltered,
   readFilter,
   searchTerm,
+  termsOf,
   writeFilter,
 } from "./list-filter.ts";
 
@@ -45,4 +46,10 @@ test("what a link narrows by is in the words of the search", () => {
   });
   expect(readFilter(new URLSearchParams("q=evt_1&find=a"))).toEqual({ find: "a evt_1" });
   expect(searchTerm("customer", 'Ada "L."')).toBe('customer:"Ada \\"L.\\""');
+});
+
+test("a search is shown term by term", () => {
+  const terms = ["since:7d", 'customer:"Ada \\" L."', '"two words"', "evt_1", 'open:"quote'];
+  expect(termsOf(terms.join("  "))).toEqual(terms);
+  expect(termsOf(undefined)).toEqual([]);
 });

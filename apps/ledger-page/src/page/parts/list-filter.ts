@@ -40,6 +40,11 @@ export function searchTerm(key: string, value: string): string {
   return key === "" ? text : `${key}:${text}`;
 }
 
+/** The terms of a search, as they are written: `customer:"Ada L."` is one. */
+export function termsOf(find: string | undefined): readonly string[] {
+  return find?.match(/(?:[\w-]+:)?"(?:[^"\\]|\\.)*"|\S+/g) ?? [];
+}
+
 export function writeFilter(filter: LinkFilter): string {
   const query = new URLSearchParams();
   for (const key of [...KEYS, ...TERMS]) {
