@@ -113,59 +113,13 @@ function unknownEvent(source: string, id: string) {
 }
 
 function EventHead({ event }: { event: EventDetail }) {
-  const { source, type, emitted_by: parent } = event;
   return (
     <header className="event-head">
       <div className="page-head">
         <h1 className="id">{event.event_id}</h1>
         <RunAgain event={event} />
       </div>
-      <dl className="facts">
-        <Fact name="Status">
-          <StatusBadge status={event.status ?? "queued"} />
-          {event.outcome !== null && <span className="quiet"> {event.outcome}</span>}
-        </Fact>
-        <Fact name="Source">
-          <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
-        </Fact>
-        <Fact name="Type">
-          {type === null ? (
-            "–"
-          ) : (
-            <Link to={`/events?${writeFilter({ source, type })}`}>{type}</Link>
-          )}
-        </Fact>
-        <Fact name="Generation">{event.generation}</Fact>
-        <Fact name="Attempts">{event.attempts}</Fact>
-        {event.find.map((text) => {
-          const [label = "", value = ""] = text.split(/: (.*)/s);
-          const query = new URLSearchParams({ find: searchTerm(label, value) });
-          return (
-            <Fact key={text} name={label}>
-              <Link to={`/events?${query}`}>{value}</Link>
-            </Fact>
-          );
-        })}
-        {parent !== null && (
-          <Fact name={event.edited ? "Edited from" : "Emitted by"}>
-            <Link to={eventLink(parent)}>
-              {parent.source}: {parent.event_id}
-              {parent.generation > 0 && `, replay ${parent.generation}`}
-            </Link>
-          </Fact>
-        )}
-        {event.stage === "queued" && (
-          <Fact name="Job">
-            {event.job_state} <code>{event.job_id}</code>
-          </Fact>
-        )}
-        {event.edited && <Fact name="Sender">not from the sender: edited on the dashboard</Fact>}
-        {event.authenticated_only ? (
-          <Fact name="Deliveries">authenticated only, not verified</Fact>
-        ) : (
-          event.unsigned && <Fact name="Signed">only the body, not the ID</Fact>
-        )}
-      </dl>
+      <EventFacts event={event} />
       {event.stage === "queued" && (
         <p className="note">
           This event is still only in its queue: no worker has recorded it yet. The state of its job
@@ -173,5 +127,53 @@ function EventHead({ event }: { event: EventDetail }) {
         </p>
       )}
     </header>
+  );
+}
+
+export function EventFacts({ event }: { event: EventDetail }) {
+  const { source, type, emitted_by: parent } = event;
+  return (
+    <dl className="facts">
+      <Fact name="Status">
+        <StatusBadge status={event.status ?? "queued"} />
+        {event.outcome !== null && <span className="quiet"> {event.outcome}</span>}
+      </Fact>
+      <Fact name="Source">
+        <Link to={`/events?${writeFilter({ source })}`}>{source}</Link>
+      </Fact>
+      <Fact name="Type">
+        {type === null ? "–" : <Link to={`/events?${writeFilter({ source, type })}`}>{type}</Link>}
+      </Fact>
+      <Fact name="Generation">{event.generation}</Fact>
+      <Fact name="Attempts">{event.attempts}</Fact>
+      {event.find.map((text) => {
+        const [label = "", value = ""] = text.split(/: (.*)/s);
+        const query = new URLSearchParams({ find: searchTerm(label, value) });
+        return (
+          <Fact key={text} name={label}>
+            <Link to={`/events?${query}`}>{value}</Link>
+          </Fact>
+        );
+      })}
+      {parent !== null && (
+        <Fact name={event.edited ? "Edited from" : "Emitted by"}>
+          <Link to={eventLink(parent)}>
+            {parent.source}: {parent.event_id}
+            {parent.generation > 0 && `, replay ${parent.generation}`}
+          </Link>
+        </Fact>
+      )}
+      {event.stage === "queued" && (
+        <Fact name="Job">
+          {event.job_state} <code>{event.job_id}</code>
+        </Fact>
+      )}
+      {event.edited && <Fact name="Sender">not from the sender: edited on the dashboard</Fact>}
+      {event.authenticated_only ? (
+        <Fact name="Deliveries">authenticated only, not verified</Fact>
+      ) : (
+        event.unsigned && <Fact name="Signed">only the body, not the ID</Fact>
+      )}
+    </dl>
   );
 }

@@ -11,6 +11,7 @@ import { useMayWrite } from "../session/session.ts";
 import { RETRY_MEANING } from "../event/run-again.tsx";
 import { EventTable, QueuedEvents } from "./event-table.tsx";
 import { FilterBar, ListTools, useList } from "./list-tools.tsx";
+import { SidePanel, useSidePanel } from "./side-panel.tsx";
 import { useHold, useRetryKeys, useSelection, useSteadyRows, type Selection } from "./use-rows.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { countOf, formatCount } from "../parts/format.ts";
@@ -41,6 +42,7 @@ export function EventsPage() {
   const selection = useSelection(rows, name);
   if (selection.rows.length !== ticked) setTicked(selection.rows.length);
   const mayWrite = useMayWrite();
+  const side = useSidePanel();
   const { toRetry, setToRetry } = useRetryKeys(rows, selection);
   const sources = Object.keys(stats.data?.sources ?? {});
   const queued = page.data?.queued ?? null;
@@ -61,12 +63,14 @@ export function EventsPage() {
         {page.data !== undefined && <QueuedEvents queued={queued} />}
         {rows.length > 0 ? (
           <div {...hold.handlers}>
-            <EventTable
-              rows={rows}
-              order={order}
-              selection={mayWrite ? selection : undefined}
-              onRetry={(row) => setToRetry([row])}
-            />
+            <div {...side.handlers}>
+              <EventTable
+                rows={rows}
+                order={order}
+                selection={mayWrite ? selection : undefined}
+                onRetry={(row) => setToRetry([row])}
+              />
+            </div>
           </div>
         ) : (
           page.data !== undefined &&
@@ -81,6 +85,7 @@ export function EventsPage() {
           {words.next}
         </p>
       )}
+      {side.link !== undefined && <SidePanel link={side.link} onClose={side.close} />}
       <SelectionBar selection={selection} onRetry={() => setToRetry(selection.rows)} />
       {toRetry !== undefined && (
         <RetryDialog
