@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { event } from "../support/queue-fixture.ts";
+import { COMPLETED, event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, RETRY, type QueueFixture } from "./queue-fixture.ts";
+import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
 const FAILED = { kind: "failed", code: "handler_failed", message: "broken" } as const;
 

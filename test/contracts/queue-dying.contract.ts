@@ -1,9 +1,9 @@
 import type { EventJob, JobResult } from "@millrace/core";
 import { jobId, queueName, type Queues } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
-import { dieWithJob, event, quickWorker } from "../support/queue-fixture.ts";
+import { COMPLETED, dieWithJob, event, quickWorker, workOn } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, untilAborted, type QueueFixture } from "./queue-fixture.ts";
+import { untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
 export function queueDying(fixture: QueueFixture): void {
   const { work, stateOf, untilState, kinds } = fixture;
@@ -12,9 +12,7 @@ export function queueDying(fixture: QueueFixture): void {
     it("runs a killed worker's job again, within 30 seconds and under the same run", async () => {
       await fixture.queues.enqueue([event("evt_1")]);
       const run = await dieWithJob(fixture.server.url, "acme");
-      const { runs } = work(() => COMPLETED, {
-        worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
-      });
+      const { runs } = work(() => COMPLETED);
       await until(async () => (await stateOf("evt_1")) === "completed", { withinMs: 30_000 });
       expect(runs).toMatchObject([{ run, startedBefore: true }]);
       expect(kinds()).toContain("stalled");
@@ -46,15 +44,12 @@ export function queueDying(fixture: QueueFixture): void {
       await dieWithJob(fixture.server.url, "acme");
       const first = await fixture.server.open(["acme"], () => {});
       fixture.alsoClose(first);
-      const given: string[] = [];
-      const workers = first.work({
+      const early = workOn(first, () => COMPLETED, {
         worker: quickWorker({ maxStalledCount: 1 }),
         concurrency: () => 1,
-        run: () => Promise.resolve(COMPLETED),
-        onAbandoned: async (_, reason) => void given.push(reason),
       });
-      await until(() => given.length === 1);
-      await workers.close({ timeoutMs: 0 });
+      await until(() => early.abandoned.length === 1);
+      await early.workers.close({ timeoutMs: 0 });
       expect(await fixture.queues.retryJob(event("evt_1"))).toBe("retried");
       await dieWithJob(fixture.server.url, "acme");
       const { runs, abandoned } = work(() => COMPLETED, {
@@ -79,26 +74,17 @@ export function queueDying(fixture: QueueFixture): void {
   });
 
   describe("closing", () => {
-    async function workOn(queues: Queues, run: (job: EventJob) => Promise<JobResult>) {
+    async function runOne(queues: Queues, run: (job: EventJob) => Promise<JobResult>) {
       await fixture.queues.enqueue([event("evt_1")]);
-      const runs: EventJob[] = [];
-      const workers = queues.work({
-        worker: quickWorker(),
-        concurrency: () => 1,
-        run: (job) => {
-          runs.push(job);
-          return run(job);
-        },
-        onAbandoned: () => Promise.resolve(),
-      });
-      await until(() => runs.length === 1);
-      return { workers, runs };
+      const started = workOn(queues, run, { worker: quickWorker(), concurrency: () => 1 });
+      await until(() => started.runs.length === 1);
+      return started;
     }
 
     it("waits for the runs that are on, and takes no more", async () => {
       let finish = (_: JobResult) => {};
       const running = new Promise<JobResult>((resolve) => (finish = resolve));
-      const { workers, runs } = await workOn(fixture.queues, () => running);
+      const { workers, runs } = await runOne(fixture.queues, () => running);
       const closing = workers.close({ timeoutMs: 20_000 });
       await fixture.queues.enqueue([event("evt_2")]);
       expect(workers.active).toBe(1);
@@ -111,7 +97,7 @@ export function queueDying(fixture: QueueFixture): void {
     });
 
     it("aborts the runs when its time is up, and their jobs come again", async () => {
-      const { workers, runs } = await workOn(fixture.queues, untilAborted);
+      const { workers, runs } = await runOne(fixture.queues, untilAborted);
       await workers.close({ timeoutMs: 50 });
       expect(runs[0]?.signal.reason).toMatchObject({ code: "shutting_down" });
       expect(await stateOf("evt_1")).toBe("delayed");
@@ -120,7 +106,7 @@ export function queueDying(fixture: QueueFixture): void {
     it("does not wait for a run that ignores its signal, and another worker gets its job", async () => {
       const deaf = await fixture.server.open(["acme"], () => {});
       fixture.alsoClose(deaf);
-      const { workers } = await workOn(deaf, () => new Promise(() => {}));
+      const { workers } = await runOne(deaf, () => new Promise(() => {}));
       const started = Date.now();
       await workers.close({ timeoutMs: 50 });
       expect(Date.now() - started).toBeLessThan(20_000);

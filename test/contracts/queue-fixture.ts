@@ -2,7 +2,7 @@ import type { EventJob, JobResult } from "@millrace/core";
 import type { QueueNotice, Queues, WorkOptions } from "@millrace/queue";
 import { afterEach, beforeEach } from "vitest";
 import { openForAll } from "../support/open-for.ts";
-import { event, quickWorker } from "../support/queue-fixture.ts";
+import { event, workOn } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 
 export interface QueueServer {
@@ -43,22 +43,8 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>) {
     get notices(): readonly QueueNotice[] {
       return notices;
     },
-    work: (
-      run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
-      over: Partial<WorkOptions> = {},
-    ) => {
-      const runs: EventJob[] = [];
-      const abandoned: { job: EventJob; reason: string }[] = [];
-      queues.work({
-        // A busy machine must not lose a lock: the job would run once more.
-        worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
-        concurrency: () => 10,
-        run: async (job) => run(job, runs.push(job)),
-        onAbandoned: async (job, reason) => void abandoned.push({ job, reason }),
-        ...over,
-      });
-      return { runs, abandoned };
-    },
+    work: (run: Parameters<typeof workOn>[1], over?: Partial<WorkOptions>) =>
+      workOn(queues, run, over),
     stateOf,
     untilState: (eventId: string, state: string) =>
       until(async () => (await stateOf(eventId)) === state, { what: `${eventId} ${state}` }),
@@ -66,8 +52,6 @@ export function useQueueFixture(prepare: () => Promise<QueueServer>) {
     alsoClose: (more: Queues) => void others.push(more),
   };
 }
-
-export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
 export const RETRY: JobResult & { kind: "retry" } = {
   kind: "retry",

@@ -1,8 +1,8 @@
-import type { QueueNotice, WorkOptions } from "@millrace/queue";
+import type { QueueNotice } from "@millrace/queue";
 import { describe, expect, it } from "vitest";
-import { event, quickWorker } from "../support/queue-fixture.ts";
+import { COMPLETED, event, workOn } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, RETRY, untilAborted, type QueueFixture } from "./queue-fixture.ts";
+import { RETRY, untilAborted, type QueueFixture } from "./queue-fixture.ts";
 
 export function queueRunning(fixture: QueueFixture): void {
   const { work, stateOf, untilState } = fixture;
@@ -47,10 +47,7 @@ export function queueRunning(fixture: QueueFixture): void {
     });
 
     it("runs every id once that has hurt BullMQ, and goes on", async () => {
-      // The times of a real worker: a busy machine must not lose a lock of the many jobs.
-      const { runs } = work(() => COMPLETED, {
-        worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
-      });
+      const { runs } = work(() => COMPLETED);
       const events = TROUBLESOME_IDS.map((id) => event(id));
       expect(await fixture.queues.enqueue(events)).toEqual(events.map(() => "accepted"));
       await until(() => runs.length >= events.length);
@@ -145,27 +142,18 @@ export function queueRunning(fixture: QueueFixture): void {
     fixture.alsoClose(second);
     const ids = Array.from({ length: 8 }, (_, index) => `evt_${index}`);
     await fixture.queues.enqueue(ids.flatMap((id) => [event(id), event(id, { source: "other" })]));
-    const ran: string[] = [];
-    const options: WorkOptions = {
-      // A job whose lock is lost runs once more, which the rate allows an hour later.
-      worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
-      onAbandoned: () => Promise.resolve(),
-      rate,
-      concurrency: () => 1,
-      run: async ({ event: { source } }) => {
-        ran.push(source);
-        return COMPLETED;
-      },
-    };
-    work(() => COMPLETED, options);
-    second.work(options);
-    await until(() => ran.filter((source) => source === "other").length === 8);
+    const both = [fixture.queues, second].map((queues) =>
+      workOn(queues, () => COMPLETED, { rate, concurrency: () => 1 }),
+    );
+    const runsOf = (source: string) =>
+      both.flatMap(({ runs }) => runs).filter(({ event: ran }) => ran.source === source);
+    await until(() => runsOf("other").length === 8);
     // From the third on the server itself says that no more may begin.
     const limited = fixture.queues.queues.get("acme");
     await until(async () => ((await limited?.getRateLimitTtl(3)) ?? 0) > 0);
     await until(async () => (await fixture.queues.counts()).get("acme")?.completed === 3);
     expect((await fixture.queues.counts()).get("acme")).toMatchObject({ waiting: 5, active: 0 });
-    expect(ran.filter((source) => source === "acme")).toHaveLength(3);
+    expect(runsOf("acme")).toHaveLength(3);
   });
 
   it("runs sixty sources in one process, on few connections", async () => {
@@ -176,16 +164,9 @@ export function queueRunning(fixture: QueueFixture): void {
     const many = await fixture.server.open(sources, (notice) => notices.push(notice));
     fixture.alsoClose(many);
     await until(() => many.ping().then(() => true));
-    const ran = new Set<string>();
-    many.work({
-      worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
-      concurrency: () => 5,
-      run: async ({ event: { source, eventId } }) => {
-        ran.add(`${source} ${eventId}`);
-        return COMPLETED;
-      },
-      onAbandoned: () => Promise.resolve(),
-    });
+    const { runs } = workOn(many, () => COMPLETED, { concurrency: () => 5 });
+    const ran = () =>
+      new Set(runs.map(({ event: { source, eventId } }) => `${source} ${eventId}`)).size;
     const events = sources.flatMap((source) =>
       [1, 2, 3, 4].map((n) => event(`evt_${n}`, { source })),
     );
@@ -193,7 +174,7 @@ export function queueRunning(fixture: QueueFixture): void {
       const answers = await many.enqueue(events.slice(at, at + 24));
       expect(answers.filter((answer) => answer !== "accepted")).toEqual([]);
     }
-    await until(() => ran.size === 240);
+    await until(() => ran() === 240);
     const taken = (await fixture.server.connections()) - before;
     expect(taken).toBeLessThanOrEqual(many.backend === "redis" ? 62 : 11);
     await many.close();

@@ -1,8 +1,8 @@
 import type { JobResult } from "@millrace/core";
 import { describe, expect, it } from "vitest";
-import { event } from "../support/queue-fixture.ts";
+import { COMPLETED, event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED, RETRY, type QueueFixture } from "./queue-fixture.ts";
+import { RETRY, type QueueFixture } from "./queue-fixture.ts";
 
 export function queueSettling(fixture: QueueFixture): void {
   const { work, untilState, kinds } = fixture;

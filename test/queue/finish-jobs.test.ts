@@ -1,9 +1,9 @@
 import type { EventJob, JobResult } from "@millrace/core";
-import { queueName, type Queues, type Workers } from "@millrace/queue";
+import { queueName, type Queues } from "@millrace/queue";
 import { UnrecoverableError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { event, quickWorker } from "../support/queue-fixture.ts";
+import { COMPLETED, event, quickWorker, workOn } from "../support/queue-fixture.ts";
 import { callsOf, contentsOfRedis } from "../support/redis-contents.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -170,16 +170,13 @@ interface Work {
 }
 
 async function workWithOurs({ queues, turn: wait }: Work): Promise<() => Promise<void>> {
-  const workers: Workers = queues.work({
+  const run = async ({ event: { eventId } }: EventJob): Promise<JobResult> => {
+    await wait();
+    return isBad(eventId) ? { kind: "failed", code: "permanent_error", message: "no" } : COMPLETED;
+  };
+  const { workers } = workOn(queues, run, {
     worker: quickWorker({ lockDurationMs: 30_000 }),
     concurrency: () => AT_ONCE,
-    run: async ({ event: { eventId } }: EventJob): Promise<JobResult> => {
-      await wait();
-      return isBad(eventId)
-        ? { kind: "failed", code: "permanent_error", message: "no" }
-        : { kind: "completed", outcome: "handled" };
-    },
-    onAbandoned: () => Promise.resolve(),
     // So few that the count of jobs decides.
     keepCompletedBytes: 1_048_576,
   });

@@ -6,12 +6,11 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { copyDataFolder } from "../support/data-folder.ts";
-import { event, quickWorker } from "../support/queue-fixture.ts";
+import { COMPLETED, event, quickWorker, workOn } from "../support/queue-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED } from "./queues-on-redis.ts";
 
 describe("the queues while Postgres is away", () => {
   let folder: string;
@@ -33,20 +32,13 @@ describe("the queues while Postgres is away", () => {
       role: "worker",
       notify: (notice) => notices.push(notice),
     });
-    const ran = new Set<string>();
-    queues.work({
-      worker: quickWorker(),
-      concurrency: () => 2,
-      run: async (job) => {
-        ran.add(job.event.eventId);
-        return COMPLETED;
-      },
-      onAbandoned: () => Promise.resolve(),
-    });
+    const options = { worker: quickWorker(), concurrency: () => 2 };
+    const { runs } = workOn(queues, () => COMPLETED, options);
+    const ran = (id: string) => runs.some((job) => job.event.eventId === id);
     const add = async (id: string) =>
       (await queues.enqueue([event(id, { source: "source-3" })]))[0];
     expect(await add("evt_1")).toBe("accepted");
-    await until(() => ran.has("evt_1"));
+    await until(() => ran("evt_1"));
 
     await postgres.stop("immediate");
     const since = Date.now();
@@ -64,14 +56,14 @@ describe("the queues while Postgres is away", () => {
     postgres = await startEmbeddedPostgres({ dataDir: join(folder, "postgres") });
     await until(async () => typeof (await add("evt_2")) === "string");
     const back = Date.now();
-    await until(() => ran.has("evt_2"));
+    await until(() => ran("evt_2"));
     // A worker that still listened on the dead connection would look again after ten seconds.
     expect(Date.now() - back).toBeLessThan(8_000);
     // And not by looking now and then: the one LISTEN connection is there again.
     await until(async () => (await queues.counts()).get("source-3")?.active === 0);
     const added = Date.now();
     await add("evt_3");
-    await until(() => ran.has("evt_3"));
+    await until(() => ran("evt_3"));
     expect(Date.now() - added).toBeLessThan(8_000);
     await queues.close();
   });

@@ -1,10 +1,7 @@
-import type { JobResult } from "@millrace/core";
 import { createRedisQueues, type QueueNotice } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-
-export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
 
 export type QueuesOnRedis = Awaited<ReturnType<typeof openQueuesOnRedis>>;
 

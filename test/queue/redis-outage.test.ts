@@ -1,16 +1,15 @@
 import { connect, createServer } from "node:net";
-import type { EventJob, JobResult } from "@millrace/core";
 import { createRedisQueues, type QueueNotice, type Queues } from "@millrace/queue";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { listenOnLoopback } from "../support/free-port.ts";
-import { event, quickWorker } from "../support/queue-fixture.ts";
+import { COMPLETED, event, quickWorker, workOn } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { COMPLETED } from "./queues-on-redis.ts";
 
 const DEADLINE_MS = 400;
 const SLACK_MS = 8_000;
+const QUICKLY = { worker: quickWorker(), concurrency: () => 2 };
 type Options = Parameters<typeof createRedisQueues>[0];
 
 describeOnRedis("the queues while Redis is away", () => {
@@ -64,20 +63,6 @@ describeOnRedis("the queues while Redis is away", () => {
     const took: number[] = [];
     while (took.length < 5) took.push(await expectRefused(opened, id));
     return Math.min(...took);
-  }
-
-  function work(opened: Queues, over = {}, run = (): Promise<JobResult> | JobResult => COMPLETED) {
-    const ran: EventJob["event"][] = [];
-    const workers = opened.work({
-      worker: quickWorker(over),
-      concurrency: () => 2,
-      run: async (job) => {
-        ran.push(job.event);
-        return await run();
-      },
-      onAbandoned: () => Promise.resolve(),
-    });
-    return { ran, workers };
   }
 
   const untilTaken = (opened: Queues, id: string) =>
@@ -168,7 +153,7 @@ describeOnRedis("the queues while Redis is away", () => {
     const opened = open(sources);
     await expectRefused(opened, "evt_1");
     await expect(opened.ping()).rejects.toMatchObject({ code: "redis_unreachable" });
-    const { ran } = work(opened);
+    const { runs } = workOn(opened, () => COMPLETED, QUICKLY);
     // Long enough for the first commands on the new connection to time out.
     await until(() => Date.now() > since + 3 * DEADLINE_MS);
     if (how === "dead") await redis.restart();
@@ -178,7 +163,7 @@ describeOnRedis("the queues while Redis is away", () => {
       const answers = await opened.enqueue(sources.map((source) => event("evt_2", { source })));
       return answers.every((answer) => typeof answer === "string");
     });
-    await until(() => new Set(ran.map(({ source }) => source)).size === 60);
+    await until(() => new Set(runs.map((job) => job.event.source)).size === 60);
   });
 
   it("rests its workers when Redis is out of memory, and works on when there is room", async () => {
@@ -186,7 +171,7 @@ describeOnRedis("the queues while Redis is away", () => {
     await opened.enqueue([event("evt_1")]);
     await setMaxmemory("1");
     // A worker that has not yet seen its queue empty asks again at once.
-    const { ran } = work(opened, { lockDurationMs: 12_000, stalledIntervalMs: 5_000 });
+    const { runs } = workOn(opened, () => COMPLETED, { concurrency: () => 2 });
     const since = Date.now();
     expect((await opened.enqueue([event("evt_2")]))[0]).toMatchObject({
       message: expect.stringContaining("OOM"),
@@ -198,13 +183,13 @@ describeOnRedis("the queues while Redis is away", () => {
     expect(notices.some((notice) => notice.kind === "backed_off")).toBe(true);
     await setMaxmemory("0");
     await untilTaken(opened, "evt_2");
-    await until(() => ran.length === 3);
+    await until(() => runs.length === 3);
   });
 
   it.each(["dead", "hung"])("closes while Redis is %s, with an endless run", async (how) => {
     const opened = await openReady();
-    const { ran, workers } = work(opened, {}, () => new Promise(() => {}));
-    await until(() => ran.length > 0);
+    const { runs, workers } = workOn(opened, () => new Promise(() => {}), QUICKLY);
+    await until(() => runs.length > 0);
     if (how === "dead") await redis.kill();
     else redis.freeze();
     const since = Date.now();

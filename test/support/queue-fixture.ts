@@ -2,8 +2,14 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openQueues } from "@millrace/connect";
-import { parseConfig, type IncomingEvent, type WorkerConfig } from "@millrace/core";
-import type { QueueRole, Queues } from "@millrace/queue";
+import {
+  parseConfig,
+  type EventJob,
+  type IncomingEvent,
+  type JobResult,
+  type WorkerConfig,
+} from "@millrace/core";
+import type { QueueRole, Queues, WorkOptions } from "@millrace/queue";
 import type { Queue } from "bullmq";
 import { anEvent } from "./events.ts";
 import { environmentOf, type ServerUrls } from "./server-urls.ts";
@@ -61,6 +67,27 @@ export function quickWorker(over: Partial<WorkerConfig> = {}): WorkerConfig {
 const WORKER_DEFAULTS: WorkerConfig = parseConfig({
   sources: { acme: { provider: { createVerifier: () => undefined } as never } },
 }).worker;
+
+export const COMPLETED: JobResult = { kind: "completed", outcome: "handled" };
+
+/** Starts workers, and keeps the jobs that they ran and those that were abandoned. */
+export function workOn(
+  queues: Queues,
+  run: (job: EventJob, turn: number) => JobResult | Promise<JobResult>,
+  over: Partial<WorkOptions> = {},
+) {
+  const runs: EventJob[] = [];
+  const abandoned: { job: EventJob; reason: string }[] = [];
+  const workers = queues.work({
+    // A busy machine must not lose a lock: the job would run once more.
+    worker: quickWorker({ lockDurationMs: 12_000, stalledIntervalMs: 5_000 }),
+    concurrency: () => 10,
+    run: async (job) => run(job, runs.push(job)),
+    onAbandoned: async (job, reason) => void abandoned.push({ job, reason }),
+    ...over,
+  });
+  return { runs, abandoned, workers };
+}
 
 export async function dieWithJob(url: string, source: string): Promise<string> {
   const script = fileURLToPath(new URL("../fixtures/queue/holding-worker.mjs", import.meta.url));

@@ -8,7 +8,7 @@ import {
 import { standardWebhooks } from "millrace";
 import { openOn, type TestServers } from "./backends.ts";
 import { openTestLedger } from "./ledger-fixture.ts";
-import { event, openTestQueues } from "./queue-fixture.ts";
+import { COMPLETED, event, openTestQueues, workOn } from "./queue-fixture.ts";
 import { until } from "./until.ts";
 import { startWorker } from "./worker.ts";
 
@@ -72,14 +72,9 @@ async function openStores(servers: TestServers) {
     queues,
     take,
     work,
-    workBlindly: async (
-      during: () => Promise<unknown>,
-      settlement: JobResult = { kind: "completed", outcome: "handled" },
-    ) => {
+    workBlindly: async (during: () => Promise<unknown>, settlement: JobResult = COMPLETED) => {
       const own = await openTestQueues(servers, "worker", SOURCES);
-      const { worker } = config;
-      const run = async () => settlement;
-      own.work({ worker, concurrency: () => 4, run, onAbandoned: async () => {} });
+      workOn(own, () => settlement, { worker: config.worker, concurrency: () => 4 });
       try {
         await during();
       } finally {
