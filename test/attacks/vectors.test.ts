@@ -1,7 +1,4 @@
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { openIngress } from "@millrace/connect";
 import { parseConfig, readEnvironment } from "@millrace/core";
 import { createExpressAdapter, Receiver } from "@millrace/intake";
@@ -15,6 +12,7 @@ import {
   vectorOf,
 } from "../../packages/providers/src/testing/vectors.ts";
 import { sendTo } from "../intake/send-to.ts";
+import { serve } from "../support/free-port.ts";
 import { onEachBackend } from "../support/backends.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { environmentOf } from "../support/server-urls.ts";
@@ -48,11 +46,9 @@ onEachBackend("what senders sign", (prepare) => {
       const secrets = Object.fromEntries(ALL.map((one) => [one.name, [secretOf(one)]]));
       const deps = { config, secrets, stores: stores.eventStores, nowMs: () => nowMs };
       const receiver = new Receiver(deps);
-      const server = createServer(express().use("/webhooks", createExpressAdapter(receiver)));
-      closes.push(() => receiver.close());
-      closes.push(async () => server.close().closeAllConnections());
-      await once(server.listen(0, "127.0.0.1"), "listening");
-      return (server.address() as AddressInfo).port;
+      const server = await serve(express().use("/webhooks", createExpressAdapter(receiver)));
+      closes.push(() => receiver.close(), server.close);
+      return server.port;
     }
 
     try {

@@ -1,15 +1,14 @@
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { createLedger } from "@millrace/ledger";
 import { standardWebhooks } from "@millrace/providers";
-import { closeServer, listen } from "@millrace/service";
 import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { startReconciler } from "../operations/reconcile-once.ts";
 import { openTestStores, key } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
+import { serve } from "../support/free-port.ts";
 import { testPool } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
@@ -128,9 +127,8 @@ onOneBackend("millrace doctor", (prepare, backend) => {
   });
 
   test("says which ports are taken", async () => {
-    const server = createServer();
-    const port = await listen(server, { port: 0, host: "127.0.0.1" });
-    onTestFinished(() => closeServer(server, { timeoutMs: 0 }));
+    const { port, close } = await serve();
+    onTestFinished(close);
     const { stdout } = await doctorWith({ INGRESS_PORT: String(port) });
     expect(stdout).toMatch(new RegExp(`^note +ports +${port}[ ,].*taken`, "m"));
   });

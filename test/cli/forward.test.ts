@@ -1,6 +1,4 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { Credentials } from "@millrace/dashboard";
@@ -8,6 +6,7 @@ import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import config from "../fixtures/forward/millrace.config.ts";
 import { onOneBackend } from "../support/backends.ts";
+import { serve } from "../support/free-port.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { millrace, startCommand } from "../support/run-in-process.ts";
@@ -38,11 +37,8 @@ async function startLaptop() {
     received.push({ id: String(request.headers["webhook-id"]), body });
     response.writeHead(202).end("{}");
   };
-  const server = createServer((request, response) => void receive(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, received, close: async () => void server.close() };
+  const server = await serve((request, response) => void receive(request, response));
+  return { ...server, received };
 }
 
 onOneBackend("millrace forward", (prepare) => {

@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listenOnLoopback } from "../support/free-port.ts";
+import { serve } from "../support/free-port.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 import { expectGoodEnd, isAlive, pidsOf, useStarts } from "./start-fixture.ts";
 import type { StartProcess } from "./start-process.ts";
@@ -52,20 +51,13 @@ describe("millrace start, when it ends,", () => {
 });
 
 describe("millrace start, in the way of others,", () => {
-  let stranger: Server;
-  let port: number;
+  const stranger = openForAll(() => serve());
   let running: StartProcess;
   beforeAll(async () => {
-    stranger = createServer();
-    port = await listenOnLoopback(stranger);
-    running = start({ INGRESS_PORT: String(port) }, ["--workers", "1", "--json"]);
+    running = start({ INGRESS_PORT: String(stranger.port) }, ["--workers", "1", "--json"]);
     await running.greeted();
   });
-  afterAll(async () => {
-    await stopLast();
-    stranger.close();
-    await once(stranger, "close");
-  });
+  afterAll(stopLast);
 
   test("takes the next free port and says so", async () => {
     const run = await running.run();
@@ -80,8 +72,8 @@ describe("millrace start, in the way of others,", () => {
     });
     // Others on this machine may have the ports right behind it.
     const found = Number(new URL(run.ingress_url).port);
-    expect(found).toBeGreaterThan(port);
-    expect(found).toBeLessThan(port + 50);
+    expect(found).toBeGreaterThan(stranger.port);
+    expect(found).toBeLessThan(stranger.port + 50);
     expect(run.processes).toHaveLength(3);
   });
 

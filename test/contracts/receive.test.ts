@@ -1,17 +1,15 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createIngress } from "@millrace/ingress";
 import { Receiver, createFetchAdapter, createExpressAdapter } from "@millrace/intake";
 import { createLogger } from "@millrace/service";
 import express from "express";
 import { Registry } from "prom-client";
 import { sendTo } from "../intake/send-to.ts";
+import { serve } from "../support/free-port.ts";
 import { failingStoreContract } from "./failing-store.contract.ts";
 import { providersContract } from "./providers.contract.ts";
 import { receiveContract } from "./receive.contract.ts";
 import { refuseBodyContract, refuseContract } from "./refuse.contract.ts";
-import type { OpenAdapter, Adapter } from "./adapter-fixture.ts";
+import type { OpenAdapter } from "./adapter-fixture.ts";
 
 const bare: OpenAdapter = async (deps) => {
   const receiver = new Receiver(deps);
@@ -43,7 +41,14 @@ const router: OpenAdapter = async (deps) => {
   const app = express();
   app.use("/webhooks", createExpressAdapter(receiver));
   app.use(express.json());
-  return await overHttp(app, () => receiver.close());
+  const server = await serve(app);
+  return {
+    send: (request) => sendTo(server.port, request),
+    close: async () => {
+      await receiver.close();
+      await server.close();
+    },
+  };
 };
 
 const fetchHandler: OpenAdapter = async (deps) => {
@@ -74,19 +79,4 @@ for (const { title, open, readsBodies } of ADAPTERS) {
   providersContract(title, open);
   failingStoreContract(title, open);
   if (readsBodies) refuseBodyContract(title, open);
-}
-
-async function overHttp(listener: RequestListener, close: () => Promise<void>): Promise<Adapter> {
-  const server = createServer(listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    send: (request) => sendTo(port, request),
-    close: async () => {
-      await close();
-      server.closeAllConnections();
-      server.close();
-    },
-  };
 }

@@ -1,23 +1,10 @@
-import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
-import { freePort, listenOnLoopback } from "../support/free-port.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { freePort, serve } from "../support/free-port.ts";
 import { runProgram } from "../support/millrace-process.ts";
 import { ROOT } from "./context.ts";
 
 const SCRIPT = join(ROOT, "infra", "healthcheck.mjs");
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close().closeAllConnections();
-});
-
-async function serve(statusOf: (path: string) => number): Promise<string> {
-  const server = createServer((request, response) => {
-    response.writeHead(statusOf(request.url ?? "")).end("said so");
-  });
-  servers.push(server);
-  return String(await listenOnLoopback(server));
-}
 
 const check = (args: readonly string[], env: Readonly<Record<string, string>>) =>
   runProgram(process.execPath, [SCRIPT, ...args], env, { ipc: false });
@@ -29,9 +16,12 @@ test.each([
 ])(
   "asks %s at the port of %s, and after %i exits with %i",
   async (role, variable, status, code) => {
-    const port = await serve((path) => (path === "/readyz" ? status : 404));
+    const { port, close } = await serve((request, response) => {
+      response.writeHead(request.url === "/readyz" ? status : 404).end("said so");
+    });
+    onTestFinished(close);
     const output = `${role} /readyz ${status} said so\n`;
-    expect(await check(["/readyz", role], { [variable]: port })).toEqual({ code, output });
+    expect(await check(["/readyz", role], { [variable]: String(port) })).toEqual({ code, output });
   },
 );
 

@@ -1,11 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { onRedis } from "../support/backends.ts";
 import { executablePath } from "../support/executable-path.ts";
-import { freePort, listenOnLoopback } from "../support/free-port.ts";
+import { freePort, serve } from "../support/free-port.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { describeWith } from "../support/programs.ts";
@@ -93,13 +92,12 @@ describe.each(["nginx.conf", "Caddyfile", "haproxy.cfg"] as const)("%s", (file) 
 
 describeWith("caddy", "single sign-on", () => {
   test("lets in who oauth2-proxy knows, with the token's rights, and sends others to its sign-in", async () => {
-    const oauth = createServer((request, response) => {
+    const { port, close } = await serve((request, response) => {
       const isKnown = request.headers.cookie === "_oauth2_proxy=known";
       const isCheck = request.url === "/oauth2/auth";
       response.writeHead(isCheck && !isKnown ? 401 : 202).end(request.url);
     });
-    const port = await listenOnLoopback(oauth);
-    onTestFinished(() => oauth.close().closeAllConnections());
+    onTestFinished(close);
     const given = { ...(await portsOfRoles()), 4180: String(port) };
     const { dash } = await start("sso.Caddyfile", given);
     const get = (path: string, headers: Record<string, string>) =>

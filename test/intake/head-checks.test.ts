@@ -1,6 +1,4 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, Server } from "node:http";
 import { parseConfig, type DeliveryHead, type Provider, type Refusal } from "@millrace/core";
 import {
   createFetchAdapter,
@@ -9,6 +7,7 @@ import {
   type IntakeNotice,
 } from "@millrace/intake";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { serve } from "../support/free-port.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { signed } from "./plain-config.ts";
 import { plainProvider } from "./plain-provider.ts";
@@ -19,6 +18,7 @@ const SECRET = "a-plain-secret";
 const STALE: Refusal = { ok: false, code: "invalid_timestamp", message: "Cannot: stale" };
 
 let server: Server;
+let close: () => Promise<void>;
 let store: MemoryStore;
 let receiver: Receiver;
 let port: number;
@@ -50,13 +50,12 @@ beforeEach(async () => {
     notify: (notice) => notices.push(notice),
   });
   const adapter = createNodeAdapter(receiver);
-  server = createServer((request, response) => adapter.handle(request, response, "plain"));
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  port = (server.address() as AddressInfo).port;
+  ({ server, port, close } = await serve((request, response) => {
+    adapter.handle(request, response, "plain");
+  }));
 });
 afterEach(async () => {
-  server.close();
-  server.closeAllConnections();
+  await close();
   await receiver.close();
 });
 

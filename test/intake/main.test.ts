@@ -1,11 +1,10 @@
-import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { main } from "@millrace/ingress";
 import { Queue } from "bullmq";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { serve } from "../support/free-port.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { startRole } from "../support/millrace-process.ts";
 import { markQueue } from "../support/queue-fixture.ts";
@@ -52,12 +51,10 @@ test("an ingress without an event store does not start, and says what to set", a
 });
 
 test("an ingress fails by name when its port is taken", async () => {
-  const stranger = createServer().listen(0, "127.0.0.1");
-  await once(stranger, "listening");
-  const { port } = stranger.address() as AddressInfo;
+  const { port, close } = await serve();
   const env = { DATABASE_URL: "postgres://127.0.0.1:1/none", INGRESS_PORT: String(port) };
   await expect(mainInProcess(env)).rejects.toMatchObject({ code: "port_in_use" });
-  stranger.close();
+  await close();
 });
 
 describeOnRedis("an ingress on Redis alone", () => {

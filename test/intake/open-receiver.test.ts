@@ -1,10 +1,7 @@
-import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { defineConfig, hmac, openReceiver, type Receiver } from "millrace";
 import { describe, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort, serve } from "../support/free-port.ts";
 import { runCommand } from "../support/millrace-process.ts";
 import { openForEach } from "../support/open-for.ts";
 import { describeOnRedis } from "../support/redis.ts";
@@ -31,24 +28,20 @@ async function deliverByAdapters(receiver: Receiver): Promise<Record<string, num
     "shop",
   );
   const express = receiver.express();
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     if (request.url === "/node") return receiver.node(request, response, "shop");
     express(request, response, () => response.writeHead(418).end());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
   const post = async (path: string) => {
     const init = { method: "POST", headers: signed(), body };
-    return (await fetch(`http://127.0.0.1:${port}${path}`, init)).status;
+    return (await fetch(`${server.url}${path}`, init)).status;
   };
   const statuses = {
     fetch: byFetch.status,
     node: await post("/node"),
     express: await post("/shop"),
   };
-  server.closeAllConnections();
-  server.close();
+  await server.close();
   return statuses;
 }
 

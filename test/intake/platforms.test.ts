@@ -1,17 +1,15 @@
-import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
   type RequestListener,
-  type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createExpressAdapter, createFetchAdapter, createNodeAdapter } from "@millrace/intake";
 import { Receiver, type IntakeNotice } from "@millrace/intake";
 import express from "express";
 import { fastify, type FastifyInstance } from "fastify";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { serve } from "../support/free-port.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 import { plainConfig, SECRETS, signed } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
@@ -19,23 +17,17 @@ import { sendTo } from "./send-to.ts";
 let store: MemoryStore;
 let notices: IntakeNotice[];
 let receiver: Receiver;
-let server: Server | undefined;
 
 beforeEach(() => {
   [store, notices] = [createMemoryStore(), []];
   const notify = (notice: IntakeNotice) => void notices.push(notice);
   receiver = new Receiver({ config: plainConfig(), secrets: SECRETS, stores: [store], notify });
 });
-afterEach(() => {
-  server?.closeAllConnections();
-  server?.close();
-  server = undefined;
-});
 
-async function serve(listener: RequestListener): Promise<number> {
-  server = createServer(listener).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return (server.address() as AddressInfo).port;
+async function portOf(listener: RequestListener): Promise<number> {
+  const { port, close } = await serve(listener);
+  onTestFinished(close);
+  return port;
 }
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
@@ -103,7 +95,7 @@ test.each([
   ],
   ["a middleware that reads and keeps nothing", app(read(() => ({}))), GONE],
 ])("under %s a delivery is taken by its bytes, or its app is told", async (_, make, status) => {
-  const port = await serve(await make());
+  const port = await portOf(await make());
   const { body, headers } = signed('{ "id":"evt 1",\n "n": 1.0, "é": "\\u00e9" }');
   const answer = await sendTo(port, { source: "plain", body, headers });
   expect(answer.status).toBe(status);
@@ -121,7 +113,7 @@ test.each([
 
 test("a router leaves other paths, and other routes of the app, to the app", async () => {
   const made = express().use("/webhooks", createExpressAdapter(receiver));
-  const port = await serve(made.use((to, answer) => void answer.status(418).send(to.url)));
+  const port = await portOf(made.use((to, answer) => void answer.status(418).send(to.url)));
   for (const source of ["", "plain/", "plain/more", "?x=1"]) {
     expect((await sendTo(port, { source })).status).toBe(418);
   }
@@ -129,7 +121,7 @@ test("a router leaves other paths, and other routes of the app, to the app", asy
 });
 
 test("a body that a platform has read is refused beyond the source's limit", async () => {
-  const port = await serve(app(express.raw({ type: "*/*", limit: "1mb" }))());
+  const port = await portOf(app(express.raw({ type: "*/*", limit: "1mb" }))());
   const large = signed({ id: "e", x: "x".repeat(70_000) });
   expect((await sendTo(port, { source: "plain", ...large })).status).toBe(413);
 });

@@ -1,15 +1,14 @@
-import { createServer } from "node:http";
 import { alertTo, defineConfig, on, PermanentError, standardWebhooks } from "millrace";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { listenOnLoopback } from "../support/free-port.ts";
+import { serve } from "../support/free-port.ts";
 import { openForAll } from "../support/open-for.ts";
 import { post, startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 async function startChannel() {
   const channel = { isDown: false, received: [] as Record<string, unknown>[] };
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     const parts: Buffer[] = [];
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
@@ -17,11 +16,7 @@ async function startChannel() {
       response.writeHead(channel.isDown ? 503 : 200).end("said so");
     });
   });
-  const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
-  const close = () => {
-    server.close().closeAllConnections();
-  };
-  return Object.assign(channel, { url, close });
+  return Object.assign(channel, server);
 }
 
 onOneBackend("alerts", (prepare) => {
@@ -40,8 +35,7 @@ onOneBackend("alerts", (prepare) => {
     const opened = await startStack(prepare, { config, env });
     const close = async () => {
       await opened.close();
-      slack.close();
-      pager.close();
+      await Promise.all([slack.close(), pager.close()]);
     };
     return { ...opened, slack, pager, close };
   });

@@ -1,8 +1,7 @@
-import { createServer } from "node:net";
 import { checkRedis } from "@millrace/queue";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Redis } from "ioredis";
-import { freePort } from "../support/free-port.ts";
+import { freePort, serve } from "../support/free-port.ts";
 import { openForEach } from "../support/open-for.ts";
 import { describeOnRedis, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
@@ -88,12 +87,8 @@ describeOnRedis("checkRedis", () => {
   });
 
   it("gives up on what is no Redis", async () => {
-    const server = createServer((socket) =>
-      socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"),
-    );
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    const { port, close } = await serve();
     await refuses("redis_unreachable", "", `redis://127.0.0.1:${port}`, { timeoutMs: 1_000 });
-    await new Promise((resolve) => server.close(resolve));
+    await close();
   });
 });
