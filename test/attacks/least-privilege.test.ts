@@ -1,4 +1,3 @@
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CONFIG, createTwoStorePipeline, deliver } from "../integration/two-stores.ts";
 import { age } from "../support/aged-events.ts";
@@ -11,7 +10,7 @@ import {
 import { loseQueue } from "../support/lose-queue.ts";
 import { readMetric } from "../support/metrics.ts";
 import type { Pipeline } from "../support/pipeline.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { queryOnce, withPool } from "../support/query-once.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { millrace, type Outcome } from "../support/run-in-process.ts";
 import { until } from "../support/until.ts";
@@ -276,14 +275,7 @@ function story(onRedis: boolean): void {
 
   const as = (login: Login, text: string) => queryOnce(servers.databaseUrl(login), text);
 
-  async function asSuperuser(use: (database: pg.Pool) => Promise<unknown>): Promise<void> {
-    const database = new pg.Pool({ connectionString: servers.postgres.url, max: 1 });
-    try {
-      await use(database);
-    } finally {
-      await database.end();
-    }
-  }
+  const asSuperuser = (use: Parameters<typeof withPool>[1]) => withPool(servers.postgres.url, use);
 
   function postTo(path: string, content: object = {}): Promise<number> {
     const headers = { "content-type": "application/json" };

@@ -9,10 +9,9 @@ import { openTestStores, key } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { serve } from "../support/free-port.ts";
-import { testPool } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { queryOnce, withPool } from "../support/query-once.ts";
 import { allowOnly } from "../support/redis-client.ts";
 import { migratedDatabase, scratchDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
@@ -198,11 +197,7 @@ test("millrace doctor names types of handlers that are on no list and have not b
   await database.drop();
 });
 
-async function acceptTypes(url: string, source: string, types: readonly string[]): Promise<void> {
-  const pool = testPool(url, 1);
-  try {
-    await createLedger({ pool }).intake.accept(types.map((type) => anEvent({ source, type })));
-  } finally {
-    await pool.end();
-  }
+function acceptTypes(url: string, source: string, types: readonly string[]) {
+  const events = types.map((type) => anEvent({ source, type }));
+  return withPool(url, (pool) => createLedger({ pool }).intake.accept(events));
 }

@@ -1,7 +1,8 @@
-import { createPool, migrate } from "@millrace/ledger";
+import { migrate } from "@millrace/ledger";
 import { onTestFinished } from "vitest";
 import { startPgbouncer } from "../support/pgbouncer.ts";
 import { startPostgresPair } from "../support/postgres-standby.ts";
+import { withPool } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { startRedis } from "../support/redis-server.ts";
 import { startSentinels } from "../support/sentinel.ts";
@@ -45,9 +46,7 @@ export const ADDRESS_SET_UPS: Readonly<Record<string, SetUp>> = {
   "`DATABASE_URL` names a standby": async () => {
     const pair = await startPostgresPair();
     onTestFinished(() => pair.stop());
-    const pool = createPool({ url: pair.primary.url, max: 1, applicationName: "test" });
-    await migrate({ pool });
-    await pool.end();
+    await withPool(pair.primary.url, (pool) => migrate({ pool }));
     await pair.caughtUp();
     return await databaseAt(pair.standby.url);
   },

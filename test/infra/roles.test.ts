@@ -1,19 +1,11 @@
-import { createPool, missingRights } from "@millrace/ledger";
+import { missingRights } from "@millrace/ledger";
 import { expect, test } from "vitest";
 import { readRolesSql } from "../support/least-privilege.ts";
 import { openForAll } from "../support/open-for.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { queryOnce, withPool } from "../support/query-once.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 
-const database = openForAll(async () => {
-  const { url, drop } = await migratedDatabase();
-  const pool = createPool({ url, max: 1, applicationName: "test" });
-  const close = async () => {
-    await pool.end();
-    await drop();
-  };
-  return { url, pool, close };
-});
+const database = openForAll(migratedDatabase);
 const roles = await readRolesSql();
 
 const names = async (query: string) =>
@@ -79,7 +71,7 @@ test.each(["ingress", "worker", "retention", "dashboard"] as const)(
     const granted = tableRights(`millrace_${role}`);
     expect(granted.length).toBeGreaterThan(10);
     // This login is in every Postgres, and has no right on our tables.
-    const missing = await missingRights(database.pool, role, "pg_monitor");
+    const missing = await withPool(database.url, (pool) => missingRights(pool, role, "pg_monitor"));
     expect(missing.toSorted()).toEqual(granted.toSorted());
   },
 );

@@ -1,11 +1,11 @@
 import { connect, createServer } from "node:net";
-import { createPool, migrate } from "@millrace/ledger";
+import { migrate } from "@millrace/ledger";
 import pg from "pg";
 import { onTestFinished } from "vitest";
 import { listenOnLoopback } from "../support/free-port.ts";
 import { readRolesSql } from "../support/least-privilege.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { queryOnce, withPool } from "../support/query-once.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { startRedis, type TestRedis } from "../support/redis-server.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -31,9 +31,7 @@ export async function openServers() {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
   const urlOf = (name: string) => withUrl(postgres.url, (url) => (url.pathname = `/${name}`));
   await queryOnce(postgres.url, `CREATE DATABASE ${TEMPLATE}`);
-  const pool = createPool({ url: urlOf(TEMPLATE), max: 1, applicationName: "test" });
-  await migrate({ pool });
-  await pool.end();
+  await withPool(urlOf(TEMPLATE), (pool) => migrate({ pool }));
   const newDatabase = async ({ migrated = true } = {}) => {
     const name = newName();
     const template = migrated ? `TEMPLATE ${TEMPLATE}` : "";

@@ -6,9 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { describeOnStandby } from "../support/describe-on-servers.ts";
 import { anEvent } from "../support/events.ts";
-import { testPool } from "../support/ledger-fixture.ts";
 import { postgresProgramsPath, startInstalledPostgres } from "../support/postgres-standby.ts";
-import { queryOnce } from "../support/query-once.ts";
+import { queryOnce, withPool } from "../support/query-once.ts";
 
 // The commands of docs/backup-and-restore.md, as they stand there, by the programs of one Postgres.
 
@@ -46,11 +45,11 @@ describeOnStandby("a dump of pg_dump", () => {
     };
     return run("sh", ["-euc", commands], { cwd: folder, env });
   };
-  const accept = async (...ids: readonly string[]) => {
-    const pool = testPool(url);
-    await createLedger({ pool }).intake.accept(ids.map((eventId) => anEvent({ eventId })));
-    await pool.end();
-  };
+  const migrateApp = () => withPool(url, (pool) => migrate({ pool }));
+  const accept = (...ids: readonly string[]) =>
+    withPool(url, (pool) =>
+      createLedger({ pool }).intake.accept(ids.map((eventId) => anEvent({ eventId }))),
+    );
   const contents = async () => {
     const [events, rows, later] = await Promise.all([
       queryOnce(
@@ -72,9 +71,7 @@ describeOnStandby("a dump of pg_dump", () => {
   beforeEach(async () => {
     await postgres.query("DROP DATABASE IF EXISTS app WITH (FORCE)");
     await postgres.query("CREATE DATABASE app");
-    const pool = testPool(url);
-    await migrate({ pool });
-    await pool.end();
+    await migrateApp();
     await queryOnce(url, "CREATE SCHEMA app CREATE TABLE orders (id text PRIMARY KEY)");
     await accept("evt_1", "evt_2");
     await queryOnce(url, "INSERT INTO app.orders VALUES ('evt_1')");
@@ -96,9 +93,7 @@ describeOnStandby("a dump of pg_dump", () => {
     await postgres.query(before);
     await shell(restores[command] ?? "");
     expect(await contents()).toEqual(DUMPED);
-    const pool = testPool(url);
-    expect(await migrate({ pool })).toEqual([]);
-    await pool.end();
+    expect(await migrateApp()).toEqual([]);
     await accept("evt_2", "evt_3");
     expect((await contents()).events).toEqual(["evt_1", "evt_2", "evt_3"]);
   });

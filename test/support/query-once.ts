@@ -1,3 +1,4 @@
+import { createPool } from "@millrace/ledger";
 import pg from "pg";
 
 export async function queryOnce<Row extends pg.QueryResultRow>(
@@ -19,5 +20,15 @@ export async function withClient<T>(
     return await use(client);
   } finally {
     await client.end();
+  }
+}
+
+/** Uses one connection of a pool as the product opens it. */
+export async function withPool<T>(url: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const pool = createPool({ url, max: 1, applicationName: "millrace-test" });
+  try {
+    return await use(pool);
+  } finally {
+    await pool.end();
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { createPool, migrate } from "@millrace/ledger";
+import { migrate } from "@millrace/ledger";
 import { inject } from "vitest";
-import { queryOnce } from "./query-once.ts";
+import { queryOnce, withPool } from "./query-once.ts";
 
 export type TestDatabase = Awaited<ReturnType<typeof createDatabase>>;
 
@@ -26,9 +26,7 @@ async function createDatabase(options = "") {
 async function createTemplate(): Promise<string> {
   const name = `template_${randomBytes(6).toString("hex")}`;
   await onServer(`CREATE DATABASE ${name}`);
-  const pool = createPool({ url: urlOf(name), max: 1, applicationName: "test" });
-  await migrate({ pool });
-  await pool.end();
+  await withPool(urlOf(name), (pool) => migrate({ pool }));
   return name;
 }
 
