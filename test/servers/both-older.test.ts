@@ -1,43 +1,26 @@
 import { execFileSync } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
-import type { MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
-import { doctorAgrees, named, sendAll } from "./sending.ts";
+import { openForAll } from "../support/open-for.ts";
+import { describeOnRedis } from "../support/redis.ts";
+import { doctorAgrees, named, openRestorable } from "./sending.ts";
 
 describeOnRedis("an older Redis", () => {
-  let postgres: TestPostgres;
-  let redis: TestRedis;
-  let pipeline: Pipeline;
-  let ingress: MillraceProcess;
   const backup = newFolder();
+  const servers = openForAll(openRestorable);
+  beforeAll(() => servers.pipeline.start("worker"));
 
-  beforeAll(async () => {
-    [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
-    pipeline = await createPipeline({ databaseUrl: postgres.url, redisUrl: redis.url });
-    ingress = await pipeline.start("ingress");
-    await pipeline.start("worker");
-  });
-  afterAll(async () => {
-    await pipeline?.stop();
-    await Promise.all([postgres?.stop(), redis?.stop()]);
-  });
-
-  const send = (ids: readonly string[]) => sendAll(ingress, ids);
   const copyRedis = async (from: string, to: string) => {
-    await redis.kill();
+    await servers.redis.kill();
     await rm(join(to, "appendonlydir"), { recursive: true, force: true });
     execFileSync("cp", ["-a", join(from, "appendonlydir"), to]);
-    await redis.restart();
+    await servers.redis.restart();
   };
-  const completed = async (...ids: readonly string[]) =>
-    expect(await untilCompletedOnce(pipeline.database, ids)).toEqual([]);
 
   test("runs nothing again, and takes what is delivered from then on", async () => {
+    const { pipeline, redis, send, completed } = servers;
     const [before, later] = [named("before", 30), named("later", 60)];
     await send(before);
     await completed(...before);
@@ -56,6 +39,7 @@ describeOnRedis("an older Redis", () => {
   });
 
   test("has what an even older Postgres has lost, and that runs again", async () => {
+    const { pipeline, postgres, redis, send, completed } = servers;
     const [before, between, later] = [named("pg", 20), named("between", 40), named("gone", 20)];
     await send(before);
     await completed(...before);

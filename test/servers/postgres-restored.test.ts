@@ -1,59 +1,40 @@
-import { createLedger, createPool } from "@millrace/ledger";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createLedger } from "@millrace/ledger";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MillraceProcess } from "../support/millrace-process.ts";
-import { createPipeline, untilCompletedOnce, type Pipeline } from "../support/pipeline.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openForAll } from "../support/open-for.ts";
+import { withPool } from "../support/query-once.ts";
 import { withQueue } from "../support/queue-fixture.ts";
-import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
+import { describeOnRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { doctorAgrees, named, sendAll } from "./sending.ts";
+import { doctorAgrees, named, openRestorable } from "./sending.ts";
 
 const LATER = 299;
 
 describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
-  let postgres: TestPostgres;
-  let redis: TestRedis;
-  let pipeline: Pipeline;
-  let ingress: MillraceProcess;
+  const servers = openForAll(openRestorable);
   let worker: MillraceProcess;
-
-  beforeAll(async () => {
-    [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
-    pipeline = await createPipeline({ databaseUrl: postgres.url, redisUrl: redis.url });
-    ingress = await pipeline.start("ingress");
-  });
   beforeEach(async () => {
-    worker = await pipeline.start("worker");
+    worker = await servers.pipeline.start("worker");
   });
   afterEach(() => worker?.end());
-  afterAll(async () => {
-    await pipeline?.stop();
-    await Promise.all([postgres?.stop(), redis?.stop()]);
-  });
 
-  const send = (ids: readonly string[]) => sendAll(ingress, ids);
-  const countPasses = async () => {
-    const { rows } = await pipeline.database.query(
-      "select max(pass)::int from millrace.queue_epochs",
-    );
-    return rows[0].max as number;
-  };
-  const countRows = async () => {
-    const { rows } = await pipeline.database.query("select count(*)::int from millrace.events");
-    return rows[0].count as number;
-  };
+  const numberOf = async (text: string) =>
+    (await servers.pipeline.database.query<{ n: number }>(text)).rows[0]?.n ?? -1;
+  const countPasses = () => numberOf("select max(pass)::int as n from millrace.queue_epochs");
+  const countRows = () => numberOf("select count(*)::int as n from millrace.events");
 
   test(`has ${LATER} of ${LATER} later events again, none twice, and the doctor agrees`, async () => {
+    const { pipeline, postgres, send, completed } = servers;
     const before = named("before", 50);
     const later = named("later", LATER);
     await send(before);
-    await untilCompletedOnce(pipeline.database, before);
+    await completed(...before);
     await postgres.backUp();
     await send(later);
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);
+    await completed(...before, ...later);
     await postgres.restore();
 
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);
+    await completed(...before, ...later);
     await until(() => worker.output().includes("Postgres was failed over or restored"));
     const line = worker
       .output()
@@ -65,17 +46,18 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     );
     const again = await send(later);
     expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(await untilCompletedOnce(pipeline.database, [...before, ...later])).toEqual([]);
+    await completed(...before, ...later);
   });
 
   test("runs an event that is delivered again before any worker has compared", async () => {
+    const { pipeline, postgres, send, completed } = servers;
     const later = named("redelivered", 20);
     await postgres.backUp();
     const rows = await until(countRows);
     await send(later);
-    await untilCompletedOnce(pipeline.database, later);
+    await completed(...later);
     // A job ends after its event has.
-    await withQueue({ databaseUrl: postgres.url, redisUrl: redis.url }, "acme", (queue) =>
+    await withQueue(servers.urls, "acme", (queue) =>
       until(async () => {
         const states = await Promise.all(later.map((id) => queue.getJobState(id)));
         return states.every((state) => state === "completed");
@@ -92,38 +74,35 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
       return (await countRows()) === rows + later.length;
     });
     worker = await pipeline.start("worker");
-    expect(await untilCompletedOnce(pipeline.database, later)).toEqual([]);
+    await completed(...later);
   });
 
   test("compares quietly what was only restarted", async () => {
+    const { postgres, send, completed } = servers;
     const events = named("restarted", 10);
     await send(events);
-    await untilCompletedOnce(pipeline.database, events);
+    await completed(...events);
     const passes = await countPasses();
     await until(async () => (await countPasses()) > passes);
     await postgres.restart();
     await until(() => worker.output().includes("Postgres was restarted"));
     await send(named("restarted_later", 1));
-    expect(await untilCompletedOnce(pipeline.database, events)).toEqual([]);
+    await completed(...events);
     expect(worker.output()).not.toContain("failed over or restored");
   });
 
   test("is found by every login, and by one that may not ask for the identifier too", async () => {
-    const { database } = pipeline;
+    const { database } = servers.pipeline;
     // As roles.sql makes a worker's.
     await database.query("create role plain login password 'plain' nosuperuser");
-    const url = new URL(postgres.url);
+    const url = new URL(servers.postgres.url);
     [url.username, url.password] = ["plain", "plain"];
-    const asPlain = async () => {
-      const pool = createPool({ url: url.href, max: 1, applicationName: "millrace-test" });
-      try {
+    const asPlain = () =>
+      withPool(url.href, async (pool) => {
         const { repair } = createLedger({ pool });
         expect(await repair.serverEpoch()).toEqual(await repair.serverEpoch());
         return await repair.serverEpoch();
-      } finally {
-        await pool.end();
-      }
-    };
+      });
     const whole = await asPlain();
     expect(whole).toMatchObject({
       systemId: expect.stringMatching(/^\d{10,}$/),
