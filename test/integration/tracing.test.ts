@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import config from "../fixtures/tracing/millrace.config.ts";
-import { onEachBackend, openOn } from "../support/backends.ts";
+import { onEachBackend } from "../support/backends.ts";
 import { newFolder } from "../support/new-folder.ts";
 import { openForAll } from "../support/open-for.ts";
-import { createPipeline, post } from "../support/pipeline.ts";
+import { openPipeline, post } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 const FIXTURE = fileURLToPath(new URL("../fixtures/tracing/", import.meta.url));
@@ -30,26 +30,16 @@ function originsOf(span: WrittenSpan | undefined): readonly string[] {
 }
 
 onEachBackend("spans of OpenTelemetry", (prepare) => {
-  const traced = openForAll(async () => {
-    const servers = await prepare();
-    return await openOn(servers, async () => {
-      const folder = newFolder();
-      const file = join(folder, "spans.jsonl");
-      const variables = {
-        MILLRACE_CONFIG: join(FIXTURE, "millrace.config.ts"),
-        NODE_OPTIONS: `--import ${pathToFileURL(join(FIXTURE, "telemetry.mjs")).href}`,
-        TEST_SPANS: file,
-      };
-      const pipeline = await createPipeline(servers, variables, config);
-      const [ingress, worker] = await Promise.all([
-        pipeline.start("ingress"),
-        pipeline.start("worker"),
-      ]);
-      const close = async () => {
-        await pipeline.stop();
-        await servers.release();
-      };
-      return { file, ingress, worker, close };
+  const traced = openForAll(() => {
+    const file = join(newFolder(), "spans.jsonl");
+    const env = {
+      MILLRACE_CONFIG: join(FIXTURE, "millrace.config.ts"),
+      NODE_OPTIONS: `--import ${pathToFileURL(join(FIXTURE, "telemetry.mjs")).href}`,
+      TEST_SPANS: file,
+    };
+    return openPipeline(prepare, { env, config }, async (pipeline) => {
+      const [ingress] = await Promise.all([pipeline.start("ingress"), pipeline.start("worker")]);
+      return { file, ingress };
     });
   });
 

@@ -90,23 +90,34 @@ interface StackOptions {
   readonly worker?: boolean;
 }
 
-export async function startStack(
+export function startStack(
   prepare: () => Promise<TestServers>,
   { env, config, dashboard: options, worker = true }: StackOptions = {},
 ) {
-  const servers = await prepare();
-  return await openOn(servers, async () => {
-    const pipeline = await createPipeline(servers, env, config);
+  return openPipeline(prepare, { env, config }, async (pipeline) => {
     const [ingress, dashboard] = await Promise.all([
       pipeline.startInProcess("ingress"),
       pipeline.startInProcess("dashboard", {}, options),
       worker ? pipeline.startInProcess("worker") : undefined,
     ]);
+    return { ingress, dashboard };
+  });
+}
+
+/** A pipeline with what `start` starts in it, on servers that are released when it is closed. */
+export async function openPipeline<T extends object>(
+  prepare: () => Promise<TestServers>,
+  { env, config }: { env: Variables | undefined; config: unknown },
+  start: (pipeline: Pipeline) => Promise<T>,
+) {
+  const servers = await prepare();
+  return await openOn(servers, async () => {
+    const pipeline = await createPipeline(servers, env, config);
     const close = async () => {
       await pipeline.stop();
       await servers.release();
     };
-    return { servers, pipeline, ingress, dashboard, close };
+    return { servers, pipeline, ...(await start(pipeline)), close };
   });
 }
 
