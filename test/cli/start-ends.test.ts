@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../support/free-port.ts";
+import { isAlive } from "../support/millrace-process.ts";
 import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { expectGoodEnd, isAlive, pidsOf, useStarts } from "./start-fixture.ts";
+import { expectGoodEnd, pidsOf, useStarts } from "./start-fixture.ts";
 import type { StartProcess } from "./start-process.ts";
 
 const { start, stopLast, command, completed } = useStarts();

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { isAlive } from "../support/millrace-process.ts";
 import { newFolder } from "../support/new-folder.ts";
 import { queryOnce } from "../support/query-once.ts";
 import { millrace } from "../support/run-in-process.ts";
@@ -33,14 +34,6 @@ export function useStarts() {
     },
   };
 }
-
-export const isAlive = (pid: number) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 export async function pidsOf(run: Run): Promise<number[]> {
   const [row] = await queryOnce<{ pid: number }>(

@@ -1,25 +1,16 @@
-import { fileURLToPath } from "node:url";
 import { main } from "@millrace/ingress";
-import { Queue } from "bullmq";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { serve } from "../support/free-port.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { startRole } from "../support/millrace-process.ts";
-import { markQueue } from "../support/queue-fixture.ts";
+import { markQueue, withQueue } from "../support/queue-fixture.ts";
 import { migratedDatabase } from "../support/scratch-database.ts";
 import { until } from "../support/until.ts";
 import config from "./fixture/millrace.config.ts";
-import { SECRET, signed } from "./plain-config.ts";
+import { SECRET, signed, VARIABLES } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
-
-const VARIABLES = {
-  MILLRACE_CONFIG: fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url)),
-  PLAIN_WEBHOOK_SECRET: SECRET,
-  HOST: "127.0.0.1",
-  INGRESS_PORT: "0",
-};
 
 async function redisForTest(args: readonly string[] = []): Promise<TestRedis> {
   // The queue's mark has to survive a SIGKILL, also while the disk is busy.
@@ -69,14 +60,11 @@ describeOnRedis("an ingress on Redis alone", () => {
     expect(await statusOf(port, "/healthz")).toBe(200);
     expect(await statusOf(port, "/readyz")).toBe(200);
 
-    const queue = new Queue("millrace-plain", { connection: { url: redis.url } });
-    try {
+    await withQueue({ databaseUrl: "", redisUrl: redis.url }, "plain", async (queue) => {
       expect(await queue.getJobCounts("waiting", "prioritized")).toMatchObject({ waiting: 1 });
       const job = await queue.getJob("evt_1");
       expect(job?.data).toMatchObject({ source: "plain", id: "evt_1", type: "thing.happened" });
-    } finally {
-      await queue.close();
-    }
+    });
 
     const metrics = await (await fetch(`${ingress.url}/metrics`)).text();
     for (const line of [

@@ -1,8 +1,17 @@
+import { fileURLToPath } from "node:url";
 import { parseConfig, type Config, type ConfigInput, type SourceOptions } from "@millrace/core";
 import { plainProvider, SIGNATURE, sign } from "./plain-provider.ts";
 
 export const SECRET = "a-plain-secret";
 export const SECRETS = { plain: [SECRET], large: [SECRET], chatty: [SECRET, "the-next-secret"] };
+
+/** Of an ingress in a process of its own. */
+export const VARIABLES = {
+  MILLRACE_CONFIG: fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url)),
+  PLAIN_WEBHOOK_SECRET: SECRET,
+  HOST: "127.0.0.1",
+  INGRESS_PORT: "0",
+};
 
 export function plainConfig(
   ingress: ConfigInput["ingress"] = {},

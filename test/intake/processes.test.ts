@@ -1,13 +1,10 @@
-import { fileURLToPath } from "node:url";
-import { queueName } from "@millrace/queue";
-import { Queue } from "bullmq";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startSenders } from "../integration/senders.ts";
-import { startRole, type MillraceProcess } from "../support/millrace-process.ts";
-import { markQueue } from "../support/queue-fixture.ts";
+import { isAlive, startRole, type MillraceProcess } from "../support/millrace-process.ts";
+import { markQueue, withQueue } from "../support/queue-fixture.ts";
 import { describeOnRedis, startRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
-import { SECRET, signed } from "./plain-config.ts";
+import { signed, VARIABLES } from "./plain-config.ts";
 import { sendTo } from "./send-to.ts";
 
 describeOnRedis("an ingress of two processes", () => {
@@ -17,13 +14,7 @@ describeOnRedis("an ingress of two processes", () => {
   beforeEach(async () => {
     redis = await startRedis();
     await markQueue(redis.url, "plain");
-    const env = {
-      MILLRACE_CONFIG: fileURLToPath(new URL("./fixture/millrace.config.ts", import.meta.url)),
-      PLAIN_WEBHOOK_SECRET: SECRET,
-      REDIS_URL: redis.url,
-      HOST: "127.0.0.1",
-      INGRESS_PORT: "0",
-    };
+    const env = { ...VARIABLES, REDIS_URL: redis.url };
     ingress = await startRole("ingress", env, { args: ["--processes", "2"] });
     await until(() => pids().length === 2);
   });
@@ -49,13 +40,10 @@ describeOnRedis("an ingress of two processes", () => {
     await senders.moreAcknowledged(50);
     await senders.stop();
 
-    const queue = new Queue(queueName("plain"), { connection: { url: redis.url } });
-    try {
+    await withQueue({ databaseUrl: "", redisUrl: redis.url }, "plain", async (queue) => {
       const queued = new Set((await queue.getWaiting()).map(({ id }) => id));
       expect(senders.acknowledged().filter((id) => !queued.has(id))).toEqual([]);
-    } finally {
-      await queue.close();
-    }
+    });
   });
 
   test("whichever is asked answers with the metrics of both, and each says whether it is ready", async () => {
@@ -78,11 +66,3 @@ describeOnRedis("an ingress of two processes", () => {
     expect(pids().filter(isAlive)).toEqual([]);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
