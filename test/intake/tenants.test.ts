@@ -41,7 +41,10 @@ test("the same id of two tenants is two events, and each tenant's own secret cou
   expect([answer.status, answer.headers["millrace-event-id"]]).toEqual([202, "globex%2Fevt_1"]);
   expect(await statusOf("pay/acme", signed("acme"))).toBe(200);
   expect(await statusOf("pay/globex", signed("acme"))).toBe(401);
-  expect([...it.store.events.keys()]).toEqual(["pay/acme/evt_1", "pay/globex/evt_1"]);
+  // An id that begins as another tenant's would is still the sender's own.
+  expect(await statusOf("pay/acme", signed("acme", "globex/evt_1"))).toBe(202);
+  const ids = ["acme/evt_1", "globex/evt_1", "acme/globex/evt_1"];
+  expect([...it.store.events.keys()]).toEqual(ids.map((id) => `pay/${id}`));
   expect(await it.metrics()).toMatch(/deliveries_total\{source="pay",outcome="accepted"/);
   expect(await it.metrics()).not.toMatch(/acme|globex/);
 });
@@ -58,6 +61,19 @@ test("a sender that signs its URL signs the tenant's", async () => {
     const headers = { ...sign(signing), "content-type": "application/x-www-form-urlencoded" };
     expect([path, await statusOf("phone/acme", { headers, body })]).toEqual([path, status]);
   }
+});
+
+test("a path that only decodes to a tenant names none, and nothing is looked up", async () => {
+  const paths = ["%2e%2e", "..", ".", "acme%2Fother", "acme/other", "%61cme", "acme%00", "acme/"];
+  const odd = ["acme%20", "acm%C3%A9", "acme;a=b", "a".repeat(65), "__proto__/acme", "*", ""];
+  for (const path of [...paths, ...odd]) {
+    expect([path, await statusOf(`pay/${path}`, signed("acme"))]).toEqual([path, 401]);
+  }
+  expect(asked).toEqual([]);
+  const names = ["__proto__", "ACME", "a".repeat(64)];
+  for (const name of names) expect(await statusOf(`pay/${name}`, signed("acme"))).toBe(401);
+  expect(asked).toEqual(names);
+  expect(it.store.calls).toEqual([]);
 });
 
 test("an unknown tenant is answered as an unknown source is, byte for byte", async () => {
