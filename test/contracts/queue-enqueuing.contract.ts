@@ -51,15 +51,19 @@ export function queueEnqueuing(fixture: QueueFixture): void {
   });
 
   describe("an event that is enqueued again", () => {
-    it("is called failed when its job has failed for good, and stays so", async () => {
-      expect(await enqueue(event("evt_1"), event("evt_2"))).toEqual(["accepted", "accepted"]);
+    const failFirst = async (recorded: boolean) => {
       work(({ event: { eventId } }) =>
         eventId === "evt_1"
-          ? { kind: "failed", code: "handler_failed", message: "" }
+          ? { kind: "failed", code: "handler_failed", message: "", recorded }
           : { ...RETRY, recorded: true },
       );
       await untilState("evt_1", "failed");
       await untilState("evt_2", "delayed");
+    };
+
+    it("is called failed when its job has failed for good, and stays so", async () => {
+      expect(await enqueue(event("evt_1"), event("evt_2"))).toEqual(["accepted", "accepted"]);
+      await failFirst(false);
       expect(await enqueue(event("evt_1"), event("evt_2"), event("evt_3"))).toEqual([
         "failed",
         "duplicate",
@@ -70,13 +74,7 @@ export function queueEnqueuing(fixture: QueueFixture): void {
 
     it("conflicts when it has another body, failed or not, and the first is kept", async () => {
       await enqueue(event("evt_1"), event("evt_2"));
-      work(({ event: { eventId } }) =>
-        eventId === "evt_1"
-          ? { kind: "failed", code: "handler_failed", message: "", recorded: true }
-          : { ...RETRY, recorded: true },
-      );
-      await untilState("evt_1", "failed");
-      await untilState("evt_2", "delayed");
+      await failFirst(true);
       const changed = [event("evt_1", { body: another }), event("evt_2", { body: another })];
       expect(await enqueue(...changed)).toEqual(["conflict", "conflict"]);
       expect((await fixture.queues.findJob(event("evt_2")))?.event).toMatchObject({

@@ -66,16 +66,13 @@ export function receiveContract(title: string, open: OpenAdapter): void {
       expect((await it.adapter.send({ source: "plain", ...next })).status).toBe(401);
     });
 
-    test("a handshake is answered and nothing is stored", async () => {
-      const answer = await it.deliver({ challenge: "<b>echo</b>" });
-      expect(answer).toMatchObject({ status: 200, text: "<b>echo</b>" });
+    test.each([
+      ["an echo", { challenge: "<b>echo</b>" }, "<b>echo</b>"],
+      ["proof of the secret", { prove: "token" }, sign("token", SECRET)],
+    ])("a handshake that asks for %s is answered and nothing is stored", async (_, data, text) => {
+      const answer = await it.deliver(data);
+      expect(answer).toMatchObject({ status: 200, text });
       expect(answer.headers["content-type"]).toContain("text/plain");
-      expect(it.store.calls).toEqual([]);
-    });
-
-    test("a handshake that asks for proof of the secret is answered and nothing is stored", async () => {
-      const answer = await it.deliver({ prove: "token" });
-      expect(answer).toMatchObject({ status: 200, text: sign("token", SECRET) });
       expect(it.store.calls).toEqual([]);
       const answered = it.notices.filter((notice) => notice.kind === "answered");
       expect(answered).toMatchObject([{ outcome: "handshake" }]);
