@@ -1,20 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { readExample } from "../infra/compose-file.ts";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
-
-const INFRA = fileURLToPath(new URL("../../infra/env/", import.meta.url));
-
-async function example(file: string): Promise<Record<string, string>> {
-  const text = await readFile(join(INFRA, `${file}.env.example`), "utf8");
-  return Object.fromEntries(
-    text
-      .split("\n")
-      .filter((line) => /^\w+=/.test(line))
-      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
-  );
-}
 
 const STORES = ["DATABASE_URL", "REDIS_URL"];
 
@@ -30,7 +16,7 @@ test.each([
   ["dashboard", ["DASHBOARD_PASSWORD", "DASHBOARD_VIEWER_TOKEN", ...STORES]],
 ])("a %s with the compose file's examples does not start, and says which", async (role, names) => {
   const env = {
-    ...(await example(role)),
+    ...(await readExample(`env/${role}.env`)),
     MILLRACE_CONFIG: STORE_CONFIG,
     HOST: "0.0.0.0",
     NODE_ENV: "production",

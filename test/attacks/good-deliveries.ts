@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
+import { sendTo } from "../intake/send-to.ts";
 import { SECRETS } from "../support/pipeline.ts";
 
 export type Delivered = Awaited<ReturnType<typeof deliverGood>>;
@@ -24,9 +25,9 @@ export async function deliverGood(
   const sender = async () => {
     while (begun < count || !isEnough()) {
       begun += 1;
-      const { source, body, headers } = begun % 2 === 0 ? fromStripe() : fromGithub();
+      const delivery = begun % 2 === 0 ? fromStripe() : fromGithub();
       const startedMs = performance.now();
-      const status = await post({ port, agent, path: `/webhooks/${source}`, headers, body });
+      const { status } = await sendTo(port, { ...delivery, agent });
       took.push(performance.now() - startedMs);
       statuses[status] = (statuses[status] ?? 0) + 1;
     }
@@ -74,23 +75,4 @@ function fromGithub() {
 
 function hmac(secret: string, text: string): string {
   return createHmac("sha256", secret).update(text).digest("hex");
-}
-
-interface Post {
-  readonly port: number;
-  readonly agent: Agent;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-export function post({ port, agent, path, headers, body }: Post): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, agent, path, method: "POST", headers };
-    const sent = request(options, (response) => {
-      response.resume().once("end", () => resolve(response.statusCode ?? 0));
-    });
-    sent.once("error", reject);
-    sent.end(body);
-  });
 }

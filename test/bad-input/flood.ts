@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
 import { expect } from "vitest";
-import { post } from "../attacks/good-deliveries.ts";
+import { sendTo } from "../intake/send-to.ts";
 import type { LineTests } from "./lines.ts";
 import { plain } from "./senders.ts";
 import type { Target } from "./target.ts";
@@ -60,8 +60,8 @@ function startFlood(port: number): { stop(): Promise<readonly number[]> } {
   };
 }
 
-function forged(port: number, agent: Agent): Promise<number> {
+async function forged(port: number, agent: Agent): Promise<number> {
   const headers = { "x-signature": "0".repeat(64) };
   const body = JSON.stringify({ id: "forged_1", type: "test.effect", x: "x".repeat(1_000) });
-  return post({ port, agent, path: "/webhooks/a", headers, body });
+  return (await sendTo(port, { source: "a", headers, body, agent })).status;
 }
