@@ -5,11 +5,10 @@ import { standardWebhooks } from "@millrace/providers";
 import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
 import { startReconciler } from "../operations/reconcile-once.ts";
-import { openTestStores, key } from "../support/stores-fixture.ts";
+import { key, useStores } from "../support/stores-fixture.ts";
 import { onOneBackend } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
 import { serve } from "../support/free-port.ts";
-import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { queryOnce, withPool } from "../support/query-once.ts";
 import { allowOnly } from "../support/redis-client.ts";
@@ -27,7 +26,7 @@ const examine = (env: Record<string, string | undefined>, ...args: string[]) =>
   millrace(["doctor", ...args], { env: { MILLRACE_CONFIG: doctorConfig("millrace"), ...env } });
 
 onOneBackend("millrace doctor", (prepare, backend) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
 
   const doctorWith = (env: Record<string, string>, ...args: string[]) =>
     examine({ ...environmentOf(stores.servers), ...env }, ...args);

@@ -2,7 +2,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
-import { statusOf } from "../support/ledger-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { millrace, STORE_CONFIG } from "../support/run-in-process.ts";
@@ -30,7 +29,7 @@ test("a run says what it did", async () => {
   const { code, stdout } = await run([]);
   expect(stdout).toMatch(/^moved on 1 bodies .*\ndropped 1 days .*\ndeleted 1 /);
   expect(code).toBe(0);
-  expect([await statusOf(it, gone), await statusOf(it, failed)]).toEqual([undefined, "failed"]);
+  expect([await it.statusOf(gone), await it.statusOf(failed)]).toEqual([undefined, "failed"]);
   expect(await it.bodyOf(failed)).toBeDefined();
 });
 
@@ -44,7 +43,7 @@ test("the outcome as JSON has what was done, and the oldest day that is left", a
     oldest_day: (await it.partition(20)).day,
   });
   expect(code).toBe(0);
-  expect(await statusOf(it, oldest)).toBe("completed");
+  expect(await it.statusOf(oldest)).toBe("completed");
 });
 
 test("while a worker is at it, nothing is done, and it ends with 1", async () => {

@@ -1,11 +1,9 @@
 import { bodyHash, type IncomingEvent } from "@millrace/core";
 import { describe, expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
-import { complete, failForGood, openTestLedger, untilBlocked } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
-import { holdOpen } from "./attempt-fixture.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 function otherwise(event: IncomingEvent, text: string): IncomingEvent {
   const body = Buffer.from(text);
@@ -72,8 +70,8 @@ describe("accept of an event that the ledger knows", () => {
   test("tells one that has failed from one that is pending or completed", async () => {
     const [pending, failed, completed] = [anEvent(), anEvent(), anEvent()];
     await it.ledger.intake.accept([pending, failed, completed]);
-    await failForGood(it.ledger, failed);
-    await complete(it.ledger, completed);
+    await it.failForGood(failed);
+    await it.complete(completed);
     const known = [pending, failed, completed, otherwise(failed, "other"), anEvent()];
     expect(await it.ledger.intake.accept(known)).toEqual([
       ...["duplicate", "failed", "duplicate", "conflict", "accepted"],
@@ -98,14 +96,13 @@ describe("accept of an event that the ledger knows", () => {
   test("an event that another call inserts meanwhile is still told apart", async () => {
     const event = anEvent();
     const other = otherwise(event, "other");
-    const commit = await holdOpen(
-      it,
+    const commit = await it.holdOpen(
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
          received_at, body_id) VALUES ($1, $2, 0, 'x', $3, false, now(), 0)`,
       [event.source, event.eventId, event.bodyHash],
     );
     const accepting = it.ledger.intake.accept([other]);
-    await untilBlocked(it);
+    await it.untilBlocked();
     await commit();
     expect(await accepting).toEqual(["conflict"]);
   });

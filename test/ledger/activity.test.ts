@@ -1,9 +1,8 @@
 import { countActivity } from "@millrace/ledger";
 import { beforeEach, describe, expect, test } from "vitest";
-import { openTestLedger, pastTriggers } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 interface Row {
   readonly id?: string;
@@ -21,8 +20,7 @@ async function insert(rows: readonly Row[]): Promise<void> {
     ...{ id: `old_${row.from}_${index}`, source: "acme", type: "a", status: "completed", ms: 100 },
     ...{ retried: false, generation: 0, ...row },
   }));
-  await pastTriggers(
-    it,
+  await it.pastTriggers(
     `INSERT INTO millrace.events (source, event_id, generation, type, status, outcome, attempts, attempts_at_retry,
        unsigned, body_hash, body_id, received_at, recorded_at, processed_at, last_error_code)
      VALUES ($1, $2, $7, $8, $3, CASE WHEN $3 = 'completed' THEN 'handled' END, 1, $6::int, false, 'h', 0,
@@ -35,8 +33,7 @@ async function insert(rows: readonly Row[]): Promise<void> {
 
 describe("counted by a worker", () => {
   beforeEach(() =>
-    pastTriggers(
-      it,
+    it.pastTriggers(
       "TRUNCATE millrace.events, millrace.activity, millrace.activity_progress CASCADE",
     ),
   );
@@ -98,8 +95,7 @@ describe("counted by a worker", () => {
     await countActivity(it.pool);
     expect(await sums("day")).toEqual([2, 0, 2]);
     expect(await sums("month")).toEqual([2, 0, 2]);
-    await pastTriggers(
-      it,
+    await it.pastTriggers(
       "UPDATE millrace.events SET status = 'completed', outcome = 'handled', processed_at = now(), attempts_at_retry = 1",
     );
     await insert([{ id: "late", from: ago(2 / 60) }]);

@@ -1,14 +1,8 @@
-import type { EventKey, HandlerTransaction } from "@millrace/core";
+import type { EventKey, HandlerTransaction, IncomingEvent } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  openTestLedger,
-  patient,
-  statusOf,
-  type TestLedger,
-} from "../support/ledger-fixture.ts";
+import { claim, handled, openTestLedger, patient } from "../support/ledger-fixture.ts";
 
 // Without a constraint, so that a doubled effect is seen.
 const effects = pgTable("effects", { name: text("name").notNull() });
@@ -32,20 +26,6 @@ const handlerOf = (work: Work) => async (tx: HandlerTransaction, locked: LockedE
   return "handled" as const;
 };
 
-export async function holdOpen(
-  { connect }: Pick<TestLedger, "connect">,
-  statement: string,
-  values?: unknown[],
-): Promise<() => Promise<void>> {
-  const client = await connect();
-  await client.query("BEGIN");
-  await client.query(statement, values);
-  return async () => {
-    await client.query("COMMIT");
-    client.release();
-  };
-}
-
 export async function openAttempts() {
   const opened = await openTestLedger({ lockTimeoutMs: 300 });
   await opened.ask("CREATE TABLE effects (name text NOT NULL)");
@@ -53,9 +33,9 @@ export async function openAttempts() {
     ...opened,
     attempt: async (work: Work, limits?: ReturnType<typeof patient>) => {
       const event = anEvent();
-      const number = await claim(opened.ledger, event);
+      const number = await opened.claim(event);
       const end = await attemptWith(opened.ledger, [event, number], work, limits).catch(errorOf);
-      return { end, status: await statusOf(opened, event) };
+      return { end, status: await opened.statusOf(event) };
     },
     written: async () => {
       const rows = await opened.ask<{ name: string }>("SELECT name FROM effects ORDER BY name");
@@ -76,10 +56,24 @@ export const WAYS: Readonly<Record<"a recorded attempt" | "a first attempt", Way
     const event = anEvent();
     return await attemptWith(ledger, [event, await claim(ledger, event)], work).catch(errorOf);
   },
-  "a first attempt": async (ledger, work) => {
-    const nothing = () => {};
-    const limits = { ...patient(), onRecorded: nothing, onUnsafe: nothing };
-    const handle = (tx: HandlerTransaction) => work(tx).then(() => "handled" as const);
-    return await ledger.claims.attemptFirst(aJob(anEvent()), handle, limits).then(kindOf, errorOf);
-  },
+  "a first attempt": (ledger, work) =>
+    attemptFirst(ledger, anEvent(), (tx) => work(tx).then(handled)).then(kindOf, errorOf),
 };
+
+export function attemptFirst(
+  ledger: Ledger,
+  event: IncomingEvent,
+  run: (tx: HandlerTransaction) => Promise<"handled"> = handled,
+) {
+  const limits = { ...patient(), onRecorded: () => {}, onUnsafe: () => {} };
+  return ledger.claims.attemptFirst(aJob(event), run, limits);
+}
+
+export function attemptGroup(ledger: Ledger, events: readonly IncomingEvent[]) {
+  const units = events.map((event) => {
+    return { members: [event], run: handled, sendsOneQuery: false, abort: () => {} };
+  });
+  const { signal: stop } = new AbortController();
+  const limits = { lockTimeoutMs: 1_000, statementTimeoutMs: 5_000, patienceMs: 5_000, ahead: 0 };
+  return ledger.claims.attemptGroup(units, { ...limits, stop });
+}

@@ -1,11 +1,10 @@
 import { ensurePartitions } from "@millrace/ledger";
 import { describe, expect, test } from "vitest";
 import { aJob, anEvent } from "../support/events.ts";
-import { claim, complete, openTestLedger } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
-import { attemptWith, holdOpen } from "./attempt-fixture.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 const partitions = async () =>
   (
@@ -60,7 +59,7 @@ describe("A body", () => {
 
   test("is given to the handler from whatever day it lies in", async () => {
     const event = anEvent();
-    const number = await claim(it.ledger, event);
+    const number = await it.claim(event);
     await it.ask(
       `SELECT millrace.ensure_partitions(14);
        WITH moved AS (UPDATE millrace.events SET body_day = body_day + 3
@@ -77,12 +76,12 @@ describe("A body", () => {
 
   test("that is gone fails the attempt by name", async () => {
     const event = anEvent();
-    const number = await claim(it.ledger, event);
+    const number = await it.claim(event);
     await it.ask(
       "DELETE FROM millrace.bodies USING millrace.events e WHERE id = e.body_id AND e.event_id = $1",
       [event.eventId],
     );
-    const ended = complete(it.ledger, event, number);
+    const ended = it.complete(event, number);
     await expect(ended).rejects.toMatchObject({ code: "body_missing" });
     expect(await it.ledger.reads.findEvent(event)).toMatchObject({
       payload: null,
@@ -97,7 +96,7 @@ describe("Partitions", () => {
     expect(await it.ledger.intake.accept([anEvent()])).toEqual(["accepted"]);
     expect(await partitions()).toHaveLength(15);
     await dropPartitions();
-    expect(await claim(it.ledger, anEvent())).toBe(1);
+    expect(await it.claim(anEvent())).toBe(1);
     expect(await partitions()).toHaveLength(15);
   });
 
@@ -113,7 +112,7 @@ describe("Partitions", () => {
   test("are made ahead beside an open transaction that reads bodies, without waiting for it", async () => {
     const event = anEvent();
     await it.ledger.intake.accept([event]);
-    const commit = await holdOpen(it, "SELECT * FROM millrace.bodies");
+    const commit = await it.holdOpen("SELECT * FROM millrace.bodies");
     expect(await ensurePartitions(it.pool, 16)).toBe(2);
     await commit();
     expect(await ensurePartitions(it.pool, 16)).toBe(0);

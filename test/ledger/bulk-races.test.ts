@@ -5,7 +5,7 @@ import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { giveUpMany } from "../../packages/ledger/src/people/give-up.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { openTestLedger, type TestLedger, untilBlocked } from "../support/ledger-fixture.ts";
+import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
 
 let it: TestLedger;
 let held: pg.PoolClient;
@@ -53,7 +53,7 @@ const LOCK_EVENT = `
 SELECT FROM millrace.events WHERE source = $1 AND event_id = $2 AND generation = $3 FOR UPDATE`;
 const valuesOf = ({ source, eventId, generation }: EventKey) => [source, eventId, generation];
 
-const waiting = (count: number) => untilBlocked(it, count);
+const waiting = (count: number) => it.untilBlocked(count);
 
 const rowsOf = () =>
   it.ask<{ event_id: string; generation: number; status: string; code: string | null }>(

@@ -1,15 +1,13 @@
 import { createLedger, type ConnectionReset } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import type { HandlerTransaction } from "@millrace/core";
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openTestLedger, testPool } from "../support/ledger-fixture.ts";
+import { messagesOf, testPool, useLedger } from "../support/ledger-fixture.ts";
 import { LEFT_BEHIND } from "../attacks/left-behind.ts";
 import { WAYS, type Way } from "./attempt-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
 
-const it = openForAll(() => openTestLedger({ max: 1 }));
+const it = useLedger({ max: 1 });
 
 const run = (text: string) => (tx: HandlerTransaction) => tx.execute(sql.raw(text));
 const pid = async () => {
@@ -96,19 +94,14 @@ describe.each(Object.entries(WAYS))("after %s", (_, way) => {
 
   test("COMMIT and the cleaning were one message, and a handler without a query has none", async () => {
     await knownConnection(way);
-    const asked = vi.spyOn(pg.Client.prototype, "query");
-    const last = async (work: Parameters<Way>[1]) => {
-      await attempt(work);
-      const batch = asked.mock.calls.at(-1)?.[0] as unknown as { statements: pg.QueryConfig[] };
-      return batch.statements.map(({ text }) => text).slice(-9);
-    };
-    try {
-      const cleaned = await last(run("select 1"));
-      expect([cleaned[0], cleaned.at(-1)]).toEqual(["COMMIT", "DISCARD SEQUENCES"]);
-      expect((await last(() => Promise.resolve())).at(-1)).toBe("COMMIT");
-    } finally {
-      asked.mockRestore();
-    }
+    const last = async (work: Parameters<Way>[1]) =>
+      (await messagesOf(() => attempt(work)))
+        .at(-1)
+        ?.slice(-9)
+        .map(({ text }) => text) ?? [];
+    const cleaned = await last(run("select 1"));
+    expect([cleaned[0], cleaned.at(-1)]).toEqual(["COMMIT", "DISCARD SEQUENCES"]);
+    expect((await last(() => Promise.resolve())).at(-1)).toBe("COMMIT");
   });
 
   test("whose COMMIT was refused, the connection is closed, and a lock that outlasts it is free", async () => {

@@ -1,10 +1,9 @@
 import { countActivity } from "@millrace/ledger";
 import { expect, test } from "vitest";
 import { anEvent } from "../support/events.ts";
-import { openTestLedger } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 const event = anEvent({ acceptedAtMs: Date.parse("2026-11-21T10:00:00Z") });
 const lookup = { source: event.source, eventId: event.eventId };

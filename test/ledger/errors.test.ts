@@ -1,10 +1,9 @@
 import type { AttemptFailure, IncomingEvent } from "@millrace/core";
 import { beforeEach, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, failure, openTestLedger } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { failure, useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 let made = 0;
 let fingerprint: string;
 beforeEach(() => {
@@ -20,7 +19,7 @@ function failed(over: Partial<AttemptFailure> = {}): AttemptFailure {
 }
 
 async function fail(over: Partial<AttemptFailure> = {}, event = anEvent()): Promise<IncomingEvent> {
-  const attempt = await claim(it.ledger, event);
+  const attempt = await it.claim(event);
   await it.ledger.claims.fail(keyOf(event), attempt, failed(over));
   return event;
 }

@@ -7,18 +7,16 @@ import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
 import {
   claim,
-  complete,
   failure,
   handled,
-  openTestLedger,
   patient,
-  statusOf,
   testPool,
+  useLedger,
 } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { attemptWith } from "./attempt-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 beforeAll(async () => {
   await it.ask("CREATE TABLE effects (name text NOT NULL)");
 });
@@ -55,7 +53,7 @@ test("A full pool of terminated connections recovers, and none leaks", async () 
       }),
     );
     for (const end of await Promise.all(ends)) expect(isDatabaseUnavailable(end)).toBe(true);
-    expect(await complete(it.ledger, anEvent())).toBe("completed");
+    expect(await it.complete(anEvent())).toBe("completed");
   }
   await until(() => it.pool.totalCount === it.pool.idleCount);
   expect(it.pool.waitingCount).toBe(0);
@@ -112,7 +110,7 @@ describe("A network that breaks", () => {
       expect(await attempt(work, { ledger, event })).toMatchObject(UNAVAILABLE);
       expect(proxy.struck).toBe(struck + 1);
       if (kind === "completed") {
-        await until(async () => (await statusOf(it, event)) === "completed");
+        await until(async () => (await it.statusOf(event)) === "completed");
         expect(await ledger.claims.fail(event, 1, { ...failure, final: true })).toBe("lost");
       }
       const again = await until(async () => {
@@ -145,7 +143,7 @@ describe("A network that breaks", () => {
   test("into a black hole ends every call within its deadline, and the pool recovers", async () => {
     const { pool, ledger } = await overProxy({ statementTimeoutMs: 200 });
     const event = anEvent();
-    const number = await claim(it.ledger, event);
+    const number = await it.claim(event);
     // A busy machine may take longer than the statement's time to open the connections.
     const pings = () => Promise.all([1, 2, 3].map(() => ledger.reads.ping()));
     await until(async () => (await pings()).length);

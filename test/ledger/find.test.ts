@@ -2,20 +2,13 @@ import { parseFind, type EmittedEvent, type IncomingEvent } from "@millrace/core
 import { createRetentionLedger, type EventSearch } from "@millrace/ledger";
 import { describe, expect, test } from "vitest";
 import { age } from "../support/aged-events.ts";
-import { aJob, anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  complete,
-  failForGood,
-  handled,
-  openTestLedger,
-  patient,
-} from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { anEvent, keyOf } from "../support/events.ts";
+import { patient, useLedger } from "../support/ledger-fixture.ts";
+import { attemptFirst, attemptGroup } from "./attempt-fixture.ts";
 
 const paths = ["json:data.customer", "json:data.order"].flatMap((text) => parseFind(text) ?? []);
 const labels = paths.map(({ label }) => label);
-const it = openForAll(() => openTestLedger({ find: new Map([["shop", paths]]) }));
+const it = useLedger({ find: new Map([["shop", paths]]) });
 
 let made = 0;
 const withValues = (customer: string, over: Partial<IncomingEvent> = {}) =>
@@ -27,23 +20,15 @@ const ofCustomer = (customer: string) => search({ values: [`customer: ${customer
 const valuesOf = async (event: IncomingEvent) =>
   (await it.ledger.reads.findEvent({ ...keyOf(event), generation: undefined }))?.find;
 
-const lone = () => ({ ...patient(), onRecorded: () => {}, onUnsafe: () => {} });
-
-function attemptGroup(events: readonly IncomingEvent[]) {
-  const units = events.map((event) => {
-    return { members: [event], run: handled, sendsOneQuery: false, abort: () => {} };
-  });
-  const { signal: stop } = new AbortController();
-  const limits = { lockTimeoutMs: 1_000, statementTimeoutMs: 5_000, patienceMs: 5_000, ahead: 0 };
-  return it.ledger.claims.attemptGroup(units, { ...limits, stop });
-}
-
 describe("an event is recorded with its values", () => {
   test.each<[string, (event: IncomingEvent) => Promise<unknown>]>([
     ["by the ingress", (event) => it.ledger.intake.accept([event])],
-    ["before its attempt", (event) => complete(it.ledger, event)],
-    ["by a first attempt", (event) => it.ledger.claims.attemptFirst(aJob(event), handled, lone())],
-    ["by a shared first attempt", (event) => attemptGroup([event, anEvent(), anEvent()])],
+    ["before its attempt", (event) => it.complete(event)],
+    ["by a first attempt", (event) => attemptFirst(it.ledger, event)],
+    [
+      "by a shared first attempt",
+      (event) => attemptGroup(it.ledger, [event, anEvent(), anEvent()]),
+    ],
   ])("%s", async (how, record) => {
     const customer = `cus "${how}", \\ {}`;
     const event = withValues(customer);
@@ -56,7 +41,7 @@ describe("an event is recorded with its values", () => {
     const parent = withValues("cus_parent");
     const about = { parent: keyOf(parent), afterMs: 0 };
     const [one, two] = [1, 2].map((): EmittedEvent => ({ ...withValues("cus_emitted"), ...about }));
-    const attempt = await claim(it.ledger, parent);
+    const attempt = await it.claim(parent);
     const work: Parameters<typeof it.ledger.claims.attempt>[2] = async (tx, _event, target) => {
       if (one !== undefined) await target.emit(one);
       await tx.transaction(async () => {
@@ -71,19 +56,19 @@ describe("an event is recorded with its values", () => {
 
   test("and replayed with them; a source without `find` has none", async () => {
     const event = withValues("cus_replayed");
-    await complete(it.ledger, event);
+    await it.complete(event);
     await it.ledger.retries.replay([{ source: event.source, eventId: event.eventId }]);
     expect(await ofCustomer("cus_replayed")).toEqual([event.eventId, event.eventId]);
     const other = withValues("cus_replayed", { source: "other" });
-    await complete(it.ledger, other);
+    await it.complete(other);
     expect(await valuesOf(other)).toEqual([]);
   });
 });
 
 test("a value goes with the body that it was in, of a completed event too", async () => {
   const [done, failed] = [withValues("cus_old"), withValues("cus_old")];
-  await complete(it.ledger, done);
-  await failForGood(it.ledger, failed);
+  await it.complete(done);
+  await it.failForGood(failed);
   const query = async (text: string, values?: unknown[]) => ({ rows: await it.ask(text, values) });
   for (const { eventId } of [done, failed]) await age({ query }, 40, eventId);
   const retention = createRetentionLedger({ pool: it.pool });

@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
-import { openTestLedger } from "../support/ledger-fixture.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 import { openTestStores } from "../support/stores-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 const hazards = () => it.ledger.claims.groupHazards();
 

@@ -4,11 +4,9 @@ import type pg from "pg";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
-import { openTestLedger, testPool, untilBlocked } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
-import { holdOpen } from "./attempt-fixture.ts";
+import { testPool, useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 let proxy: TcpProxy;
 let pools: pg.Pool[];
 let first: Leader;
@@ -46,13 +44,10 @@ test("One of two leads, until it gives the lead up", async () => {
 });
 
 test("Who asks for a lead that another transaction is about to take does not get it", async () => {
-  const commit = await holdOpen(
-    it,
-    `INSERT INTO millrace.leaders VALUES
-      ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`,
-  );
+  const commit = await it.holdOpen(`INSERT INTO millrace.leaders VALUES
+      ('chores', 'the winner', 'there', clock_timestamp(), clock_timestamp() + interval '10 s')`);
   const losing = second.lead();
-  await untilBlocked(it);
+  await it.untilBlocked();
   await commit();
   expect(await losing).toBeUndefined();
   expect(second.leading).toBe(false);

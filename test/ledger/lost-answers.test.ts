@@ -5,10 +5,10 @@ import { beforeEach, afterEach, expect, test } from "vitest";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { claim, failure, openTestLedger, statusOf, testPool } from "../support/ledger-fixture.ts";
-import { openForAll, openForEach } from "../support/open-for.ts";
+import { claim, failure, testPool, useLedger } from "../support/ledger-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 const proxy = openForEach(() => startTcpProxy(it.url));
 let pool: pg.Pool;
 let ledger: Ledger;
@@ -34,7 +34,7 @@ test("A last failure whose answer was lost is recorded again as the same, and st
   const details = { fingerprint: "1-once", title: "Error: no", stack: [], log: [], logDropped: 0 };
   const last = { ...failure, final: true, run: "run-1", details };
   await failUnanswered(event, number, last);
-  await until(async () => (await statusOf(it, event)) === "failed");
+  await until(async () => (await it.statusOf(event)) === "failed");
   expect(await ledger.claims.fail(keyOf(event), number, last)).toBe("recorded");
   expect(await ledger.claims.fail(keyOf(event), number, { ...last, run: "run-2" })).toBe("lost");
   expect((await it.ledger.reads.findEvent(event))?.attempt_log).toHaveLength(1);

@@ -1,27 +1,17 @@
 import type { IncomingEvent } from "@millrace/core";
 import { latestTypes } from "@millrace/ledger";
-import pg from "pg";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { anEvent, aJob, keyOf } from "../support/events.ts";
-import {
-  claim,
-  complete,
-  failure,
-  handled,
-  openTestLedger,
-  pastTriggers,
-  patient,
-} from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { failure, messagesOf, useLedger } from "../support/ledger-fixture.ts";
+import { attemptFirst, attemptGroup } from "./attempt-fixture.ts";
 
 const PENDING = 2_000;
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 beforeAll(async () => {
   // As long as nothing has analyzed the table, the planner takes all of its indexes for alike.
   await it.ask("ALTER TABLE millrace.events SET (autovacuum_enabled = false)");
 });
-afterEach(() => vi.restoreAllMocks());
 
 async function acceptMany() {
   for (let left = PENDING; left > 0; left -= 500) {
@@ -50,26 +40,12 @@ const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nod
 const explained = (rows: readonly Explained[]) =>
   rows.flatMap((row) => row["QUERY PLAN"]).flatMap(({ Plan }) => nodesOf(Plan));
 
-async function statementsOf(call: () => Promise<unknown>) {
-  const asked = vi.spyOn(pg.Client.prototype, "query");
-  await call();
-  const queries = asked.mock.calls.flatMap(([query, values]) => {
-    const given = Array.isArray(values) ? (values as unknown[]) : [];
-    if (typeof query === "string") return [{ text: query, values: given }];
-    const one = query as unknown as pg.QueryConfig;
-    const { statements = [one] } = query as unknown as { statements?: pg.QueryConfig[] };
-    return statements.map(({ text, values: own }) => ({ text, values: own ?? given }));
-  });
-  asked.mockRestore();
-  return queries;
-}
-
 async function indexesOfCall(call: () => Promise<unknown>): Promise<string[]> {
   return (await planOfCall(call)).flatMap((node) => node["Index Name"] ?? []);
 }
 
 async function planOfCall(call: () => Promise<unknown>): Promise<Node[]> {
-  const queries = await statementsOf(call);
+  const queries = (await messagesOf(call)).flat();
   expect(queries.map(({ text }) => text)).toEqual(expect.arrayContaining(PLAN_BY_KEY));
   const client = await it.connect();
   const nodes: Node[] = [];
@@ -92,21 +68,13 @@ async function planOfCall(call: () => Promise<unknown>): Promise<Node[]> {
   return nodes;
 }
 
-const firstLimits = () => ({ ...patient(), onRecorded: () => {}, onUnsafe: () => {} });
-
 const CALLS: [
   string,
   "new" | "accepted" | "claimed",
   (event: IncomingEvent) => Promise<unknown>,
 ][] = [
-  ["an attempt", "claimed", (event) => complete(it.ledger, event, 1)],
-  [
-    "a first attempt",
-    "accepted",
-    (event) => {
-      return it.ledger.claims.attemptFirst(aJob(event), handled, firstLimits());
-    },
-  ],
+  ["an attempt", "claimed", (event) => it.complete(event, 1)],
+  ["a first attempt", "accepted", (event) => attemptFirst(it.ledger, event)],
   ["a record", "accepted", (event) => it.ledger.claims.record([aJob(event)])],
   ["a failure", "claimed", (event) => it.ledger.claims.fail(keyOf(event), 1, failure)],
   ["an acceptance", "new", (event) => it.ledger.intake.accept([event])],
@@ -124,7 +92,7 @@ describe.each<[string, () => Promise<unknown>]>([
   test.each(CALLS)("%s finds its event by the key, which is %s", async (_what, before, call) => {
     const event = anEvent();
     if (before === "accepted") await it.ledger.intake.accept([event]);
-    if (before === "claimed") await claim(it.ledger, event);
+    if (before === "claimed") await it.claim(event);
     const indexes = await indexesOfCall(() => call(event));
     expect(indexes).toContain("events_pkey");
     expect(indexes).not.toContain("events_pending");
@@ -136,7 +104,7 @@ describe.each<[string, () => Promise<unknown>]>([
     const calls = [
       () => it.ledger.intake.accept([unsigned()]),
       () => it.ledger.claims.record([aJob(unsigned())]),
-      () => it.ledger.claims.attemptFirst(aJob(unsigned()), handled, firstLimits()),
+      () => attemptFirst(it.ledger, unsigned()),
     ];
     for (const call of calls) {
       const indexes = await indexesOfCall(call);
@@ -146,15 +114,8 @@ describe.each<[string, () => Promise<unknown>]>([
   });
 
   test("a group of first attempts looks up the bodies that wait for it one by one", async () => {
-    const units = Array.from({ length: 32 }, () => ({
-      members: [anEvent()],
-      run: handled,
-      sendsOneQuery: false,
-      abort: () => {},
-    }));
-    const limits = { lockTimeoutMs: 30, statementTimeoutMs: 250, patienceMs: 250, ahead: 0 };
-    const { signal: stop } = new AbortController();
-    const nodes = await planOfCall(() => it.ledger.claims.attemptGroup(units, { ...limits, stop }));
+    const events = Array.from({ length: 32 }, () => anEvent());
+    const nodes = await planOfCall(() => attemptGroup(it.ledger, events));
     const reads = nodes.filter(
       (node) => node["Relation Name"]?.startsWith("bodies") && node["Node Type"] !== "ModifyTable",
     );
@@ -169,10 +130,9 @@ describe.each<[string, () => Promise<unknown>]>([
 describe("what the page lists of a long ledger", () => {
   const ROWS = 50_000;
 
-  const long = openForAll(openTestLedger);
+  const long = useLedger();
   beforeAll(async () => {
-    await pastTriggers(
-      long,
+    await long.pastTriggers(
       `INSERT INTO millrace.events (
        recorded_at, received_at, started_at, processed_at, body_id, generation, attempts, unsigned,
        source, event_id, type, status, outcome, body_hash, find, last_error, last_error_code)
@@ -189,9 +149,9 @@ describe("what the page lists of a long ledger", () => {
   });
 
   async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
-    const found = (await statementsOf(call)).find(({ text }) =>
-      /from "?millrace"?\."?events/i.test(text),
-    );
+    const found = (await messagesOf(call))
+      .flat()
+      .find(({ text }) => /from "?millrace"?\."?events/i.test(text));
     if (found === undefined) throw new Error("Cannot explain: nothing was asked of events");
     const rows = await long.ask<Explained>(`EXPLAIN (FORMAT JSON) ${found.text}`, found.values);
     return explained(rows).flatMap(

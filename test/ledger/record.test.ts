@@ -2,19 +2,10 @@ import type { IncomingEvent } from "@millrace/core";
 import type { LedgerClient } from "@millrace/intake";
 import { beforeAll, describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
-import {
-  claim,
-  complete,
-  failForGood,
-  failure,
-  openTestLedger,
-  statusOf,
-  untilBlocked,
-} from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
-import { attemptWith, holdOpen } from "./attempt-fixture.ts";
+import { failure, useLedger } from "../support/ledger-fixture.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 beforeAll(async () => {
   // The port is satisfied by type; nothing of it runs.
   ((): LedgerClient => it.ledger.intake)();
@@ -49,34 +40,34 @@ describe("record", () => {
 
   test("keeps a failed event failed in the run that failed it, and says why", async () => {
     const event = anEvent();
-    const attempt = await claim(it.ledger, event, "run-7");
+    const attempt = await it.claim(event, "run-7");
     await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-7" });
     expect(await it.ledger.claims.record([aJob(event, "run-7")])).toEqual([
       { kind: "failed", code: "handler_failed", message: "No such customer" },
     ]);
-    expect(await statusOf(it, event)).toBe("failed");
+    expect(await it.statusOf(event)).toBe("failed");
   });
 
   test("makes a failed event pending again in another run, its attempts counted anew", async () => {
     const event = anEvent();
     for (const final of [false, true]) {
-      const attempt = await claim(it.ledger, event);
+      const attempt = await it.claim(event);
       await it.ledger.claims.fail(event, attempt, { ...failure, final });
     }
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
       { kind: "claimed", attempt: 3, attemptSinceRetry: 1, ...FRESH, stored: storedOf(event) },
     ]);
-    expect(await statusOf(it, event)).toBe("pending");
+    expect(await it.statusOf(event)).toBe("pending");
   });
 
   test("keeps a failed event failed in another run too, once it has a later generation", async () => {
     const event = anEvent();
-    await failForGood(it.ledger, event);
+    await it.failForGood(event);
     await it.ledger.retries.replay([event]);
     expect(await it.ledger.claims.record([aJob(event, "run-2")])).toEqual([
       { kind: "failed", code: "handler_failed", message: "No such customer" },
     ]);
-    expect(await statusOf(it, event)).toBe("failed");
+    expect(await it.statusOf(event)).toBe("failed");
     await it.ledger.retries.retryMany([keyOf(event)]);
     expect(await it.ledger.claims.record([aJob(event, "run-3")])).toMatchObject([
       { kind: "claimed", attemptSinceRetry: 1 },
@@ -85,11 +76,11 @@ describe("record", () => {
 
   test("writes down another body of a known event, whatever became of that, and says so", async () => {
     const event = anEvent();
-    await claim(it.ledger, event);
+    await it.claim(event);
     const forged = anEvent({ eventId: event.eventId, body: Buffer.from('{"amount":1}') });
     const [pending] = await it.ledger.claims.record([aJob(forged)]);
     expect(pending).toMatchObject({ attempt: 2, stored: storedOf(event), conflict: true });
-    await complete(it.ledger, event, 2);
+    await it.complete(event, 2);
     for (const job of [aJob(withoutBody(forged)), aJob(forged)]) {
       const known = [{ kind: "completed", conflict: true }];
       expect(await it.ledger.claims.record([job])).toEqual(known);
@@ -134,9 +125,9 @@ describe("record", () => {
     for (const event of [fresh, accepted]) {
       const at = await enqueuedAt(event);
       expect(at).toBeDefined();
-      const attempt = await claim(it.ledger, event);
+      const attempt = await it.claim(event);
       await it.ledger.claims.fail(keyOf(event), attempt, { ...failure, final: true, run: "run-1" });
-      await claim(it.ledger, event, "run-2");
+      await it.claim(event, "run-2");
       expect(await enqueuedAt(event)).toBe(at);
     }
   });
@@ -144,7 +135,7 @@ describe("record", () => {
   test("claims many jobs at once, in the order they were given, and repeats only once", async () => {
     const [fresh, known, done] = [anEvent(), anEvent(), anEvent()];
     await it.ledger.intake.accept([known]);
-    await complete(it.ledger, done);
+    await it.complete(done);
     const missing = withoutBody(anEvent());
     const jobs = [done, missing, fresh, known, fresh].map((event) => aJob(event));
     jobs.push(...jobs.slice(2, 3));
@@ -168,7 +159,7 @@ describe("record", () => {
 
   test("a row that a handler holds delays its own job and not the batch", async () => {
     const [held, free] = [anEvent(), anEvent()];
-    const attempt = await claim(it.ledger, held);
+    const attempt = await it.claim(held);
     const claims = await new Promise<readonly { kind: string }[]>((resolve, reject) => {
       // The row is held until this is answered.
       const work = async () => resolve(await it.ledger.claims.record([aJob(held), aJob(free)]));
@@ -197,14 +188,13 @@ describe("record", () => {
 
   test("waits for a row that comes in meanwhile, and counts on it", async () => {
     const event = anEvent();
-    const commit = await holdOpen(
-      it,
+    const commit = await it.holdOpen(
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned, received_at, body_id)
        VALUES ($1, $2, 0, $4, $3, false, now(), 0)`,
       [event.source, event.eventId, event.bodyHash, event.type],
     );
     const recorded = it.ledger.claims.record([aJob(event)]);
-    await untilBlocked(it);
+    await it.untilBlocked();
     await commit();
     expect(await recorded).toMatchObject([{ kind: "claimed", attempt: 1, attemptSinceRetry: 1 }]);
   });

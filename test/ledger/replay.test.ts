@@ -1,21 +1,14 @@
 import type { EventKey } from "@millrace/core";
 import { describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import {
-  claim,
-  complete,
-  failForGood,
-  openTestLedger,
-  untilBlocked,
-} from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
-import { attemptWith, holdOpen } from "./attempt-fixture.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
-const it = openForAll(() => openTestLedger({ max: 10 }));
+const it = useLedger({ max: 10 });
 
 async function settled(status: "completed" | "failed"): Promise<EventKey> {
   const event = anEvent();
-  await (status === "failed" ? failForGood : complete)(it.ledger, event);
+  await (status === "failed" ? it.failForGood : it.complete)(event);
   return keyOf(event);
 }
 
@@ -86,8 +79,7 @@ describe("A replay", () => {
 
   test("that finds the row of one not yet committed waits for it, and adds nothing", async () => {
     const key = await settled("completed");
-    const commit = await holdOpen(
-      it,
+    const commit = await it.holdOpen(
       `INSERT INTO millrace.events (source, event_id, generation, type, body_hash, unsigned,
          received_at, body_day, body_id)
        SELECT source, event_id, 1, type, body_hash, unsigned, received_at, body_day, body_id
@@ -95,7 +87,7 @@ describe("A replay", () => {
       [key.eventId],
     );
     const waiting = it.ledger.retries.replay([latestOf(key)]);
-    await untilBlocked(it);
+    await it.untilBlocked();
     await commit();
     expect(kinds(await waiting)).toEqual(["not_settled"]);
     expect(await rowsOf(key)).toHaveLength(2);
@@ -133,7 +125,7 @@ describe("A retry of many", () => {
 
   test("does not wait for a handler that runs", async () => {
     const event = anEvent();
-    const number = await claim(it.ledger, event);
+    const number = await it.claim(event);
     let answers: readonly { kind: string }[] = [];
     await attemptWith(it.ledger, [event, number], async () => {
       answers = await it.ledger.retries.retryMany([keyOf(event)]);

@@ -4,10 +4,9 @@ import { createRetentionLedger } from "@millrace/ledger";
 import { describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
-import { attemptWith, holdOpen } from "./attempt-fixture.ts";
+import { attemptWith } from "./attempt-fixture.ts";
 
 const it = openForEach(openTestRetention);
 
@@ -21,7 +20,7 @@ const dayOf = async ({ eventId }: EventKey) =>
     )
   ).map(({ day }) => day);
 
-const readBodies = () => holdOpen(it, "SELECT FROM millrace.bodies");
+const readBodies = () => it.holdOpen("SELECT FROM millrace.bodies");
 
 test("the archive of a day has each of its events, with its body byte for byte", async () => {
   const key = await it.event("completed", 40);
@@ -91,7 +90,7 @@ describe("A move of bodies", () => {
 
   test("leaves an event that an attempt holds, and waits for nobody", async () => {
     const key = await it.event("pending", 40);
-    const number = await claim(it.ledger, { ...anEvent(), ...key });
+    const number = await it.claim({ ...anEvent(), ...key });
     const old = await it.partition(40);
     await attemptWith(it.ledger, [key, number], async () => {
       expect(await it.retention.moveBodies(old)).toEqual({ found: 1, moved: 0, bytes: 0 });
@@ -103,15 +102,15 @@ describe("A move of bodies", () => {
     const key = await it.event("failed", 40);
     await it.ask("DELETE FROM millrace.bodies");
     expect(await it.retention.moveBodies(await it.partition(40))).toMatchObject({ found: 0 });
-    expect(await statusOf(it, key)).toBe("failed");
+    expect(await it.statusOf(key)).toBe("failed");
   });
 
   test("lets a reader, a handler and a retry find the body while it is under way", async () => {
     const [pending, failed] = [await it.event("pending", 40), await it.event("failed", 40)];
-    const number = await claim(it.ledger, { ...anEvent(), ...pending });
+    const number = await it.claim({ ...anEvent(), ...pending });
     // It holds up the move when that has locked its events.
     const { name } = await it.partition(0);
-    const letGo = await holdOpen(it, `LOCK TABLE millrace.${name} IN SHARE MODE`);
+    const letGo = await it.holdOpen(`LOCK TABLE millrace.${name} IN SHARE MODE`);
     const moving = it.retention.moveBodies(await it.partition(40));
     await it.untilBlocked();
     expect(await it.bodyOf(pending)).toBeDefined();
@@ -126,7 +125,7 @@ describe("A move of bodies", () => {
     expect(await handling).toBe("completed");
     expect(Buffer.from(seen ?? [])).toEqual(await it.bodyOf(pending));
     expect(await retrying).toMatchObject([{ kind: "retried" }]);
-    expect(await statusOf(it, failed)).toBe("pending");
+    expect(await it.statusOf(failed)).toBe("pending");
   });
 
   test("makes today's partition where it is missing", async () => {
@@ -170,7 +169,7 @@ describe("A drop of a day", () => {
     const old = await it.partition(40);
     const patientOne = createRetentionLedger({ pool: it.pool });
     const key = await it.event("pending");
-    const number = await claim(it.ledger, { ...anEvent(), ...key });
+    const number = await it.claim({ ...anEvent(), ...key });
     let detached = false;
     let dropping: Promise<unknown> = Promise.resolve();
     const handling = attemptWith(it.ledger, [key, number], async () => {
@@ -198,7 +197,7 @@ describe("A drop of a day", () => {
     expect(await it.retention.drop(out)).toBe("dropped");
     expect(await it.retention.drop(out)).toBe("dropped");
     await expect(it.partition(40)).rejects.toThrow(/Cannot find/);
-    expect(await statusOf(it, done)).toBe("completed");
+    expect(await it.statusOf(done)).toBe("completed");
   });
 
   test("ends at once when it is stopped", async () => {

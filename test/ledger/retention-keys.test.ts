@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
-import { claim, statusOf } from "../support/ledger-fixture.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 
@@ -12,7 +11,7 @@ describe("A deletion of keys", () => {
   test("takes completed events past their time with all that is known of them", async () => {
     const key = await it.event("failed");
     await it.ledger.retries.retryMany([key]);
-    const attempt = await claim(it.ledger, { ...anEvent(), ...key }, "run-2");
+    const attempt = await it.claim({ ...anEvent(), ...key }, "run-2");
     await it.ledger.claims.recordStep(key, attempt, { name: "refund", result: null });
     await it.settle(key, attempt, "completed");
     await it.ledger.intake.noteConflicts([{ ...anEvent(), ...key, bodyHash: "another" }]);
@@ -34,14 +33,14 @@ describe("A deletion of keys", () => {
   ] as const)("of an event of %i days that is %s: %s", async (days, status, goes) => {
     const key = await it.event(status, days);
     await it.retention.deleteKeys(expired);
-    expect(await statusOf(it, key)).toBe(goes ? undefined : status);
+    expect(await it.statusOf(key)).toBe(goes ? undefined : status);
   });
 
   test("counts from the completion, and not from the receipt", async () => {
     const key = await it.event("pending", 400);
-    await it.settle(key, await claim(it.ledger, { ...anEvent(), ...key }), "completed");
+    await it.settle(key, await it.claim({ ...anEvent(), ...key }), "completed");
     await it.retention.deleteKeys(expired);
-    expect(await statusOf(it, key)).toBe("completed");
+    expect(await it.statusOf(key)).toBe("completed");
   });
 
   test.each(["pending", "completed", "failed"] as const)(
@@ -51,10 +50,10 @@ describe("A deletion of keys", () => {
       await it.ledger.retries.replay([key]);
       const again = { ...key, generation: 1 };
       if (status !== "pending") {
-        await it.settle(again, await claim(it.ledger, { ...anEvent(), ...again }), status);
+        await it.settle(again, await it.claim({ ...anEvent(), ...again }), status);
       }
       expect(await it.retention.deleteKeys(expired)).toEqual({ deleted: 0, next: undefined });
-      expect(await statusOf(it, key)).toBe("completed");
+      expect(await it.statusOf(key)).toBe("completed");
     },
   );
 
@@ -62,7 +61,7 @@ describe("A deletion of keys", () => {
     const key = await it.event("completed");
     await it.ledger.retries.replay([key]);
     const again = { ...key, generation: 1 };
-    await it.settle(again, await claim(it.ledger, { ...anEvent(), ...again }), "completed");
+    await it.settle(again, await it.claim({ ...anEvent(), ...again }), "completed");
     await it.age(key, 400);
     expect(await it.retention.deleteKeys(expired)).toMatchObject({ deleted: 2 });
     expect(await it.ask("SELECT FROM millrace.events")).toEqual([]);
@@ -72,7 +71,7 @@ describe("A deletion of keys", () => {
     const key = await it.event("completed", 400);
     const bodiesFrom = (await it.partition(400)).day;
     expect(await it.retention.deleteKeys({ ...expired, bodiesFrom })).toMatchObject({ deleted: 0 });
-    expect(await statusOf(it, key)).toBe("completed");
+    expect(await it.statusOf(key)).toBe("completed");
   });
 
   test("goes on behind the batch before it, past what it leaves", async () => {
@@ -117,7 +116,7 @@ describe("A job of an event that the ledger does not know", () => {
   ] as const)("%s is %s", async (_title, ageMs, kind) => {
     const event = anEvent({ acceptedAtMs: Math.max(0, Date.now() - ageMs) });
     expect(await kindOf(event)).toBe(kind);
-    expect(await statusOf(it, event)).toBe(kind === "claimed" ? "pending" : undefined);
+    expect(await it.statusOf(event)).toBe(kind === "claimed" ? "pending" : undefined);
   });
 
   test("is expired with its body and without, in a batch with others that are not", async () => {
@@ -135,7 +134,7 @@ describe("A job of an event that the ledger does not know", () => {
     const event = anEvent({ acceptedAtMs: daysAgo(days) });
     const reason = { code: "gave_up", message: "it stalled", run: "run-1" } as const;
     expect(await it.ledger.claims.abandonEvent(event, reason)).toBe(answer);
-    expect(await statusOf(it, event)).toBe(status);
+    expect(await it.statusOf(event)).toBe(status);
   });
 });
 
@@ -148,7 +147,7 @@ describe("A job of an event that the ledger knows is never expired", () => {
 
   test("when it is completed, for as long as it is known", async () => {
     const event = anEvent({ acceptedAtMs: daysAgo(0) });
-    await it.settle(keyOf(event), await claim(it.ledger, event), "completed");
+    await it.settle(keyOf(event), await it.claim(event), "completed");
     // Past the keys' time, and not yet past the margin for the clocks of ingresses.
     await it.age(keyOf(event), 90);
     const old = { ...event, acceptedAtMs: daysAgo(90) - MINUTE_MS };
@@ -156,7 +155,7 @@ describe("A job of an event that the ledger knows is never expired", () => {
     expect(await kindOf(old)).toBe("completed");
     await it.age(keyOf(event), 1);
     await it.retention.deleteKeys(expired);
-    expect(await statusOf(it, event)).toBeUndefined();
+    expect(await it.statusOf(event)).toBeUndefined();
     expect(await kindOf(old)).toBe("identity_expired");
   });
 });

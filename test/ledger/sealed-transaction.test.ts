@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { attemptWith, openAttempts, write } from "./attempt-fixture.ts";
 import { anEvent } from "../support/events.ts";
-import { claim, complete, patient } from "../support/ledger-fixture.ts";
+import { claim, patient } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const it = openForAll(openAttempts);
@@ -123,9 +123,9 @@ describe("An attempt", () => {
 
   test("that finds the row held by another one does not wait for it", async () => {
     const event = anEvent();
-    const number = await claim(it.ledger, event);
+    const number = await it.claim(event);
     const second = await new Promise((resolve, reject) => {
-      const outer = async () => resolve(await complete(it.ledger, event, number));
+      const outer = async () => resolve(await it.complete(event, number));
       attemptWith(it.ledger, [event, number], outer).catch(reject);
     });
     expect(second).toBe("busy");

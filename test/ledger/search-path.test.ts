@@ -4,13 +4,13 @@ import { misplacedTables, migrate, USER_SCOPE } from "@millrace/ledger";
 import { sql } from "drizzle-orm";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
-import { openTestLedger, type TestLedger, testPool } from "../support/ledger-fixture.ts";
+import { openTestLedger, type TestLedger, testPool, useLedger } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { WAYS } from "./attempt-fixture.ts";
 
 // The tests' login is named `millrace`: by the default of Postgres, which the embedded one does not have, its own
 // schema comes first, and that is ours.
-const direct = openForAll(openTestLedger);
+const direct = useLedger();
 const it = openForAll(() => openTestLedger({ url: withPath('"$user", public') }));
 
 function withPath(path: string): string {

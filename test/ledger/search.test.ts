@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { anEvent, keyOf } from "../support/events.ts";
-import { claim, failForGood, openTestLedger, patient } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { patient, useLedger } from "../support/ledger-fixture.ts";
 import type { EventFilter } from "@millrace/ledger";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 beforeAll(async () => {
   // Seven commits of ten events each: the order within a commit is the key's.
   for (let batch = 0; batch < 7; batch += 1) {
@@ -19,11 +18,11 @@ beforeAll(async () => {
     );
   }
   const failed = anEvent({ source: "bank", eventId: "evt_6_1" });
-  await failForGood(it.ledger, failed);
+  await it.failForGood(failed);
   const done = anEvent({ source: "shop", eventId: "evt_6_2" });
   await it.ledger.claims.attempt(
     keyOf(done),
-    await claim(it.ledger, done),
+    await it.claim(done),
     () => Promise.resolve("ignored"),
     patient(),
   );

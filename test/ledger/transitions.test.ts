@@ -1,27 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { aJob, anEvent, keyOf, withoutBody } from "../support/events.ts";
-import {
-  claim,
-  complete,
-  failForGood,
-  failure,
-  openTestLedger,
-  statusOf,
-} from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { failure, useLedger } from "../support/ledger-fixture.ts";
 import { attemptWith } from "./attempt-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 
 const STATES = ["pending", "completed", "failed"] as const;
 type State = (typeof STATES)[number];
 
 async function eventIn(state: State) {
   const event = anEvent();
-  if (state === "failed") await failForGood(it.ledger, event);
-  else if (state === "completed") await complete(it.ledger, event);
-  else await claim(it.ledger, event);
-  expect(await statusOf(it, event)).toBe(state);
+  if (state === "failed") await it.failForGood(event);
+  else if (state === "completed") await it.complete(event);
+  else await it.claim(event);
+  expect(await it.statusOf(event)).toBe(state);
   return event;
 }
 
@@ -93,10 +85,10 @@ describe("The database itself", () => {
 describe("A failed attempt", () => {
   test("is recorded with its error, and the event stays pending until the last", async () => {
     const event = anEvent();
-    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), failure);
-    expect(await statusOf(it, event)).toBe("pending");
+    await it.ledger.claims.fail(keyOf(event), await it.claim(event), failure);
+    expect(await it.statusOf(event)).toBe("pending");
     const last = { ...failure, message: `last ${"x".repeat(20_000)}`, final: true };
-    await it.ledger.claims.fail(keyOf(event), await claim(it.ledger, event), last);
+    await it.ledger.claims.fail(keyOf(event), await it.claim(event), last);
     const found = await it.ledger.reads.findEvent(event);
     expect(found?.event).toMatchObject({
       status: "failed",
@@ -160,7 +152,7 @@ describe("abandonEvent", () => {
   test("waits for an attempt that is just completing", async () => {
     const event = anEvent();
     let givingUp: Promise<string> | undefined;
-    await attemptWith(it.ledger, [event, await claim(it.ledger, event)], async () => {
+    await attemptWith(it.ledger, [event, await it.claim(event)], async () => {
       givingUp = it.ledger.claims.abandonEvent(event, reason);
       await new Promise((resolve) => setImmediate(resolve));
     });

@@ -1,10 +1,9 @@
 import type { DisagreementKind } from "@millrace/api-contract";
 import { findSenders, raiseAlerts } from "@millrace/operations";
 import { expect, test } from "vitest";
-import { openTestLedger } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
 
 async function raised(disagreements = new Map<DisagreementKind, number>()): Promise<string[]> {

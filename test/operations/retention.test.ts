@@ -8,7 +8,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { attemptWith } from "../ledger/attempt-fixture.ts";
 import { anEvent } from "../support/events.ts";
-import { claim, failure, statusOf } from "../support/ledger-fixture.ts";
+import { failure } from "../support/ledger-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 
@@ -40,7 +40,7 @@ function dieAt(step: Failpoint): void {
 describe("A run of the retention", () => {
   const failWith = async (fingerprint: string, event = anEvent(), job = "run-1") => {
     const details = { fingerprint, title: "Error: no", stack: [], log: [], logDropped: 0 };
-    const attempt = await claim(it.ledger, event, job);
+    const attempt = await it.claim(event, job);
     await it.ledger.claims.fail(event, attempt, { ...failure, details });
     return event;
   };
@@ -89,14 +89,14 @@ describe("A run of the retention", () => {
     expect((await days())[0]).toBe(30);
     expect(await hasBody(gone)).toBe(false);
     for (const key of [kept, failed, pending]) expect(await hasBody(key)).toBe(true);
-    expect([await statusOf(it, gone), await statusOf(it, failed)]).toEqual(["completed", "failed"]);
+    expect([await it.statusOf(gone), await it.statusOf(failed)]).toEqual(["completed", "failed"]);
     expect(notices.map(({ kind }) => kind)).toEqual(["moved", "dropped", "moved", "dropped"]);
   });
 
   test("leaves the days that an attempt uses, and the next one takes them", async () => {
     const held = await it.event("pending", 50);
     await it.event("completed", 40);
-    const number = await claim(it.ledger, { ...anEvent(), ...held });
+    const number = await it.claim({ ...anEvent(), ...held });
     await attemptWith(it.ledger, [held, number], async (_tx, { body }) => {
       // The one holds the event's body; the other's drop waits for a transaction that began before.
       const both = [(await it.partition(50)).day, (await it.partition(40)).day];
@@ -105,7 +105,7 @@ describe("A run of the retention", () => {
     });
     expect(await it.partition(40)).toMatchObject({ state: "detaching" });
     expect(await run()).toMatchObject({ dropped: [expect.any(String), expect.any(String)] });
-    expect(await statusOf(it, held)).toBe("completed");
+    expect(await it.statusOf(held)).toBe("completed");
   });
 
   test("ends between two steps when it is stopped", async () => {
@@ -138,8 +138,8 @@ describe("A run that dies", () => {
       expect(await run()).toMatchObject({ busy: [] });
       for (const key of kept) expect(await hasBody(key)).toBe(true);
       expect((await days())[0]).toBe(29);
-      expect(await statusOf(it, keys.forgotten)).toBeUndefined();
-      expect(await statusOf(it, keys.replayed)).toBe("completed");
+      expect(await it.statusOf(keys.forgotten)).toBeUndefined();
+      expect(await it.statusOf(keys.replayed)).toBe("completed");
     },
   );
 });

@@ -6,8 +6,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { describeError } from "../../packages/processor/src/errors/describe-error.ts";
-import { openTestLedger } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { useLedger } from "../support/ledger-fixture.ts";
 
 // Errors of one kind must be one group, and those of another kind another: of all pairs that are in one
 // group, how many belong there (precision), and of all that belong there, how many are (recall).
@@ -37,7 +36,7 @@ type Values = (typeof VALUES)[number];
 
 type Kind = (values: Values, n: number) => unknown;
 
-const it = openForAll(openTestLedger);
+const it = useLedger();
 beforeAll(async () => {
   await it.pool.query(`
     create table corpus_customers (id text primary key, email text unique);

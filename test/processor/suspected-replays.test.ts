@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { on, type EventJob, type HandlerParts } from "@millrace/core";
 import type { Processor } from "@millrace/processor";
 import { afterAll, describe, expect, test } from "vitest";
-import { claim, failForGood, failure } from "../support/ledger-fixture.ts";
+import { failure } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 import {
@@ -65,7 +65,7 @@ describe.each<[string, HandlerParts]>([
     const processor = create();
     await accept(first);
     expect(await settle(processor, second)).toBe(SUSPECT);
-    await failForGood(processors.ledger, first.event);
+    await processors.failForGood(first.event);
     expect(await settle(processor, third)).toBe(SUSPECT);
     expect(await effectsOf([second, third])).toBe(0);
     await processors.ledger.retries.retryMany([first.event]);
@@ -95,7 +95,7 @@ describe.each<[string, HandlerParts]>([
     expect(await settle(processor, later)).toBe(SUSPECT);
     expect(await settle(processor, { ...later, run: "run-of-a-redelivery" })).toBe(SUSPECT);
     await processors.ledger.retries.retryMany([later.event]);
-    await claim(processors.ledger, later.event);
+    await processors.claim(later.event);
     await processors.ledger.claims.fail(later.event, 1, failure);
     expect(await settle(processor, again(later))).toBe(HANDLED);
   });
@@ -145,7 +145,7 @@ test("a body that came before is stored once, unless its ID is signed; its heade
   };
   await accept(first, ...others.slice(0, 2));
   await accept(...others.slice(2, 3));
-  for (const { event } of others.slice(3)) await claim(processors.ledger, event);
+  for (const { event } of others.slice(3)) await processors.claim(event);
   expect(await stored()).toBe(1);
   const find = ({ event }: EventJob) => processors.ledger.reads.findEvent(event);
   for (const [index, job] of others.entries()) {

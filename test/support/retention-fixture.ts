@@ -2,7 +2,7 @@ import type { EventKey } from "@millrace/core";
 import { createRetentionLedger } from "@millrace/ledger";
 import { age, makeDay, type Database } from "./aged-events.ts";
 import { anEvent, keyOf } from "./events.ts";
-import { claim, complete, failure, openTestLedger, untilBlocked } from "./ledger-fixture.ts";
+import { failure, openTestLedger } from "./ledger-fixture.ts";
 
 export async function openTestRetention() {
   const it = await openTestLedger({ max: 10 });
@@ -12,7 +12,7 @@ export async function openTestRetention() {
 
   async function settle(key: EventKey, attempt: number, status: "completed" | "failed") {
     if (status === "failed") await ledger.claims.fail(key, attempt, { ...failure, final: true });
-    else await complete(ledger, { ...anEvent(), ...key }, attempt);
+    else await it.complete({ ...anEvent(), ...key }, attempt);
   }
 
   return {
@@ -23,7 +23,7 @@ export async function openTestRetention() {
       const incoming = anEvent();
       const key = keyOf(incoming);
       if (status === "pending") await ledger.intake.accept([incoming]);
-      else await settle(key, await claim(ledger, incoming), status);
+      else await settle(key, await it.claim(incoming), status);
       if (daysAgo > 0) await age(database, daysAgo, key.eventId);
       return key;
     },
@@ -43,6 +43,6 @@ export async function openTestRetention() {
         if (answer.kind !== "taken" || Date.now() > deadline) return answer;
       }
     },
-    untilBlocked: (count?: number) => untilBlocked(it, count),
+    untilBlocked: (count?: number) => it.untilBlocked(count),
   };
 }

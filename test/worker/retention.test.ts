@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createRetentionLedger } from "@millrace/ledger";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { holdOpen } from "../ledger/attempt-fixture.ts";
 import { openForEach } from "../support/open-for.ts";
 import { openTestRetention } from "../support/retention-fixture.ts";
 import { until } from "../support/until.ts";
@@ -51,7 +50,7 @@ test("A worker drops what is old by itself, and shows what it did", async () => 
 
 test("A worker that is closed while a drop waits for somebody ends at once", async () => {
   await it.event("completed", 40);
-  const commit = await holdOpen(it, "SELECT FROM millrace.bodies");
+  const commit = await it.holdOpen("SELECT FROM millrace.bodies");
   await startWorker();
   await it.untilBlocked();
   await roles[0]?.role.close();
@@ -62,7 +61,7 @@ test("A worker that is closed while a drop waits for somebody ends at once", asy
 
 test("A worker whose start fails closes what it had opened", async () => {
   await it.event("completed", 40);
-  const commit = await holdOpen(it, "SELECT FROM millrace.bodies");
+  const commit = await it.holdOpen("SELECT FROM millrace.bodies");
   const work = () => {
     throw new Error("no workers");
   };
