@@ -1,18 +1,17 @@
 import { on, type HandlerParts, type WebhookEvent } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
 import {
   createGate,
   effect,
   leave,
   makeJob,
-  openTestProcessors,
-  prepare,
   type Options,
+  prepare,
+  useProcessors,
 } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 const start = (parts: HandlerParts, options?: Options, over?: Parameters<typeof makeJob>[0]) =>
   prepare(processors, parts, options, over);
@@ -206,9 +205,7 @@ test("the type that the ledger has decides: the job of another delivery may name
     on("shop", "other", () => void order.push("other")),
   ]);
   const job = makeJob({ type: "called", unsigned: true });
-  await processors.ledger.intake.accept([
-    { ...job.event, body: job.event.body ?? Buffer.from("") },
-  ]);
+  await processors.accept(job);
   const other = { ...job, event: { ...job.event, type: "other" } };
   expect(await processor.process(other)).toMatchObject({ kind: "completed" });
   expect(order).toEqual(["call", "write"]);

@@ -1,18 +1,10 @@
 import { on, type Handler, type HandlerFunction, type HandlerParts } from "@millrace/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import {
-  effect,
-  leave,
-  makeJob,
-  openTestProcessors,
-  prepare,
-  warmUp,
-} from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { effect, leave, makeJob, prepare, useProcessors, warmUp } from "./processor-fixture.ts";
 import { until } from "../support/until.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 const Order = z.object({
   order: z.object({ id: z.string(), cents: z.coerce.number() }),
@@ -103,11 +95,7 @@ test("the body that the ledger has is checked, and no other one under the ID", a
   });
   const text = body({ id: "o1", cents: 1 });
   const [good, bad, known] = [fresh(text), fresh(body({ id: "o2" })), fresh(text)];
-  const accepted = [good, bad, known].map(({ event }) => ({
-    ...event,
-    body: event.body ?? Buffer.from(""),
-  }));
-  await processors.ledger.intake.accept(accepted);
+  await processors.accept(good, bad, known);
   const identity = ({ event }: typeof good) => ({
     ...makeJob({ ...event, body: undefined, startedBefore: false }),
     event: { ...event, body: undefined },

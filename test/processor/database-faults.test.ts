@@ -1,10 +1,9 @@
 import { MillraceError, PermanentError, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import { effect, openTestProcessors, repeatJob, thenThrow } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { effect, repeatJob, thenThrow, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 beforeAll(async () => {
   await processors.ask("create table deferred (id int unique deferrable initially deferred)");

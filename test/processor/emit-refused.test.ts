@@ -1,9 +1,8 @@
 import { isMillraceError, on, type HandlerFunction } from "@millrace/core";
 import { expect, test } from "vitest";
-import { effect, emittedRows, fresh, makeJob, openTestProcessors } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { effect, emittedRows, fresh, makeJob, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 type Emit = Parameters<HandlerFunction>[1]["emit"];
 const emits =

@@ -11,13 +11,12 @@ import {
   emittedRows,
   fresh,
   makeJob,
-  openTestProcessors,
   prepare,
+  useProcessors,
   warmGroups,
 } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 const emittedBy = (eventId: string, generation = 0) => emittedRows(processors, eventId, generation);
 

@@ -1,10 +1,9 @@
 import type { HandlerFunction } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import { createGate, effect, makeJob, openTestProcessors, prepare } from "./processor-fixture.ts";
+import { createGate, effect, makeJob, prepare, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 const first = (after: HandlerFunction = () => {}, over: Parameters<typeof makeJob>[0] = {}) =>
   prepare(
@@ -90,7 +89,7 @@ test("an event that another connection records while it runs alone is undone, an
   let runs = 0;
   const { process, job, row, effects } = first(async () => {
     runs += 1;
-    if (runs === 1) await processors.ledger.intake.accept([job.event as never]);
+    if (runs === 1) await processors.accept(job);
   });
   expect(await process()).toMatchObject({ kind: "completed" });
   expect([runs, await effects()]).toEqual([2, 1]);
@@ -132,7 +131,7 @@ test("a failed attempt is recorded, although another connection holds its row fo
     { groups: true, before: { record } },
     { startedBefore: false },
   );
-  await processors.ledger.intake.accept([job.event as never]);
+  await processors.accept(job);
   const event = { ...job.event, body: undefined };
   expect(await processor.process({ ...job, event })).toMatchObject({
     kind: "retry",

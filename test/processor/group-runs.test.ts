@@ -2,10 +2,9 @@ import { PermanentError, type HandlerContext, type WebhookEvent } from "@millrac
 import { sql } from "drizzle-orm";
 import { interval, pgTable } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
-import { fresh, openTestProcessors, warmGroups } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { fresh, useProcessors, warmGroups } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 beforeAll(async () => {
   await processors.ask("create table steps (event_id text, step int, seen int, tx xid8)");
 });

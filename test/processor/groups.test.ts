@@ -2,10 +2,9 @@ import type { EventJob, HandlerFunction, JobResult } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import { createGate, fresh, openTestProcessors, warmGroups } from "./processor-fixture.ts";
+import { createGate, fresh, useProcessors, warmGroups } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 const warm = (run: HandlerFunction) => warmGroups(processors, run);
 const allAre = (results: readonly JobResult[], kind: JobResult["kind"]) =>
@@ -163,7 +162,7 @@ test("an event that another connection records meanwhile undoes the group, and n
   const running = together(jobs);
   await untilWaiting();
   // This insert takes no lock on the event's identity.
-  await processors.ledger.intake.accept([jobs[9]?.event as never]);
+  await processors.accept(jobs[9] ?? expect.unreachable());
   open();
   allAre(await running, "completed");
   await expectDone(jobs);
@@ -190,7 +189,7 @@ test("events that wait in the ledger complete in a group, from what the ledger h
   const types: string[] = [];
   const { together } = await warm((event) => void types.push(event.type));
   const jobs = Array.from({ length: 10 }, () => fresh());
-  await processors.ledger.intake.accept(jobs.map(({ event }) => event as never));
+  await processors.accept(...jobs);
   const bare = jobs.map((job) => ({
     ...job,
     event: { ...job.event, type: "forged", body: undefined },

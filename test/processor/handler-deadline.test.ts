@@ -2,10 +2,9 @@ import { PermanentError, type HandlerFunction } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import { effect, openTestProcessors, prepare } from "./processor-fixture.ts";
+import { effect, prepare, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 async function runTooLong(handler: HandlerFunction) {
   const prepared = prepare(processors, handler, { handlerTimeoutMs: 300 });

@@ -1,17 +1,9 @@
 import { MillraceError, on } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import {
-  createGate,
-  effect,
-  leave,
-  makeJob,
-  openTestProcessors,
-  prepare,
-} from "./processor-fixture.ts";
+import { createGate, effect, leave, makeJob, prepare, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 test("every handler that hears the event runs, in order, in one transaction", async () => {
   const { process, notes } = prepare(processors, [

@@ -3,8 +3,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { LineWriter } from "../../packages/processor/src/handler/handler-log.ts";
-import { makeJob, openTestProcessors } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { makeJob, useProcessors } from "./processor-fixture.ts";
 
 const SECRETS: Readonly<Record<string, readonly [written: string, secret: string]>> = {
   "an API key": ["sk_live_51H8zQkWb0Canary7", "51H8zQkWb0Canary7"],
@@ -85,7 +84,7 @@ const LOG: LineWriter = {
   ...{ debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
 };
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 async function keptOf(eventId: string): Promise<string> {
   const tables = ["events", "attempts", "error_counts"];

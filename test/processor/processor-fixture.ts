@@ -16,6 +16,7 @@ import { sql } from "drizzle-orm";
 import type pg from "pg";
 import { aJob, anEvent } from "../support/events.ts";
 import { openTestLedger, testPool } from "../support/ledger-fixture.ts";
+import { openForAll } from "../support/open-for.ts";
 import { seenEvents } from "../support/seen-events.ts";
 import { until } from "../support/until.ts";
 
@@ -39,7 +40,9 @@ const MAIL = internal();
 const BACKOFF = { firstMs: 10, factor: 1, maxMs: 10 };
 const WORKER = { lockTimeoutMs: 500, idleInTransactionTimeoutMs: 35_000 };
 
-export async function openTestProcessors() {
+export const useProcessors = (): TestProcessors => openForAll(openTestProcessors);
+
+async function openTestProcessors() {
   const test = await openTestLedger({ max: 12 });
   await test.ask("create table effects (event_id text, note text)");
   const ends: (() => Promise<unknown>)[] = [];
@@ -85,6 +88,10 @@ export async function openTestProcessors() {
       });
       return Object.assign(processor, { notices, emitted });
     },
+    accept: (...jobs: readonly EventJob[]) =>
+      test.ledger.intake.accept(
+        jobs.map(({ event }) => ({ ...event, body: event.body ?? Buffer.of() })),
+      ),
     charged: async (eventId: string) => {
       const text =
         "select attempts - attempts_at_retry as n from millrace.events where event_id = $1";

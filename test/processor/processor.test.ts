@@ -1,10 +1,9 @@
 import { on, type HandlerFunction } from "@millrace/core";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import { effect, makeJob, openTestProcessors, prepare, thenThrow } from "./processor-fixture.ts";
+import { effect, makeJob, prepare, thenThrow, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 test("an event's effect and its completion are there together", async () => {
   const { process, processor, row, effects, eventId } = prepare(processors, effect);

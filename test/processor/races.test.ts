@@ -2,10 +2,9 @@ import { on, PermanentError } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
-import { createGate, effect, makeJob, openTestProcessors, thenThrow } from "./processor-fixture.ts";
+import { createGate, effect, makeJob, thenThrow, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 test("a connection that dies while the handler awaits something else uses up no attempt", async () => {
   let deaths = 0;

@@ -1,11 +1,10 @@
 import { on, PermanentError, RetryLater, type EventJob } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { fresh, openTestProcessors } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { fresh, useProcessors } from "./processor-fixture.ts";
 import { until } from "../support/until.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 async function warmSet(
   throwFor: (eventId: string) => boolean,

@@ -7,18 +7,17 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { listenOnLoopback } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 import { handlerOf } from "../fixtures/steps/handler.mjs";
-import { makeJob, openTestProcessors, type TestProcessors } from "./processor-fixture.ts";
+import { makeJob, useProcessors } from "./processor-fixture.ts";
 
 const SCRIPT = fileURLToPath(new URL("../fixtures/steps/one-event.mjs", import.meta.url));
 
-let processors: TestProcessors;
+const processors = useProcessors();
 let api: Server;
 let apiPort: number;
 const calls = new Map<string, string[]>();
 const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
-  processors = await openTestProcessors();
   api = createServer((request, response) => {
     const eventId = request.url?.slice(1) ?? "";
     const keys = calls.get(eventId) ?? [];
@@ -33,7 +32,6 @@ afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   api?.closeAllConnections();
   api?.close();
-  await processors?.close();
 });
 
 const apiUrl = (eventId: string) => `http://127.0.0.1:${apiPort}/${eventId}`;

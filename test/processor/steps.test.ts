@@ -1,16 +1,15 @@
 import { wait, type CallContext, type HandlerParts, type WebhookEvent } from "@millrace/core";
 import { expect, test } from "vitest";
-import { openForAll } from "../support/open-for.ts";
 import {
   createGate,
   effect,
   makeJob,
-  openTestProcessors,
-  prepare,
   type Options,
+  prepare,
+  useProcessors,
 } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 type Call = (event: WebhookEvent, context: CallContext) => unknown;
 const calling = (call: Call, options: Options = {}, write?: HandlerParts["write"]) =>

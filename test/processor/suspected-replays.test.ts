@@ -3,19 +3,18 @@ import { on, type EventJob, type HandlerParts } from "@millrace/core";
 import type { Processor } from "@millrace/processor";
 import { afterAll, describe, expect, test } from "vitest";
 import { failure } from "../support/ledger-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 import {
   createGate,
   effect,
   fresh,
   makeJob,
-  openTestProcessors,
-  warmGroups,
   type Options,
+  useProcessors,
+  warmGroups,
 } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 const dead = createGate();
 afterAll(() => dead.open());
 
@@ -29,10 +28,6 @@ function twins(count = 3, over: Parameters<typeof makeJob>[0] = {}) {
 }
 
 const aDigest = () => randomBytes(32).toString("base64url");
-const accept = (...jobs: EventJob[]) =>
-  processors.ledger.intake.accept(
-    jobs.map(({ event }) => ({ ...event, body: event.body ?? Buffer.from("") })),
-  );
 const age = ({ event }: EventJob, hours: number) =>
   processors.ask(
     "update millrace.events set recorded_at = now() - make_interval(hours => $2) where event_id = $1",
@@ -63,7 +58,7 @@ describe.each<[string, HandlerParts]>([
   test("a second ID with the body of one that is pending, or has failed, is a copy", async () => {
     const [first, second, third] = twins();
     const processor = create();
-    await accept(first);
+    await processors.accept(first);
     expect(await settle(processor, second)).toBe(SUSPECT);
     await processors.failForGood(first.event);
     expect(await settle(processor, third)).toBe(SUSPECT);
@@ -75,7 +70,7 @@ describe.each<[string, HandlerParts]>([
   test("one that is suspected swallows no other: a day after the first, the next one fails", async () => {
     const [day, night, next] = twins();
     const processor = create();
-    await accept(day, night);
+    await processors.accept(day, night);
     await age(day, 30);
     await age(night, 20);
     expect(await settle(processor, day)).toBe(HANDLED);
@@ -89,7 +84,7 @@ describe.each<[string, HandlerParts]>([
   test("a suspected event runs when a person has retried it, also after a failure, but not by a delivery", async () => {
     const [first, later] = twins();
     const processor = create();
-    await accept(first);
+    await processors.accept(first);
     await age(first, 25);
     expect(await settle(processor, first)).toBe(HANDLED);
     expect(await settle(processor, later)).toBe(SUSPECT);
@@ -114,7 +109,7 @@ describe.each<[string, HandlerParts]>([
     const [signed, ours, other, own, careless] = twins(5);
     const processor = create();
     const replay = as(ours, { generation: 1 });
-    await accept(as(signed, { unsigned: false }), replay);
+    await processors.accept(as(signed, { unsigned: false }), replay);
     expect(await settle(processor, replay)).toBe(HANDLED);
     expect(await settle(processor, as(other, { source: "bank" }))).toBe(HANDLED);
     expect(await settle(processor, own ?? other)).toBe(HANDLED);
@@ -143,8 +138,8 @@ test("a body that came before is stored once, unless its ID is signed; its heade
     const text = "select count(*)::int as n from millrace.bodies where body = $1";
     return (await processors.ask<{ n: number }>(text, [first.event.body]))[0]?.n;
   };
-  await accept(first, ...others.slice(0, 2));
-  await accept(...others.slice(2, 3));
+  await processors.accept(first, ...others.slice(0, 2));
+  await processors.accept(...others.slice(2, 3));
   for (const { event } of others.slice(3)) await processors.claim(event);
   expect(await stored()).toBe(1);
   const find = ({ event }: EventJob) => processors.ledger.reads.findEvent(event);
@@ -158,7 +153,7 @@ test("a body that came before is stored once, unless its ID is signed; its heade
   expect(events.map(({ event_id }) => event_id).toSorted()).toEqual(
     others.map(({ event }) => event.eventId).toSorted(),
   );
-  await accept(as(makeJob(), { body: Buffer.from(first.event.body ?? "") }));
+  await processors.accept(as(makeJob(), { body: Buffer.from(first.event.body ?? "") }));
   expect(await stored()).toBe(2);
 });
 
@@ -168,7 +163,7 @@ test("one that comes while another calls is a copy, and the other calls again af
   const call: HandlerParts["call"] = async ({ id }) => {
     expect(id).toBe(late.event.eventId);
     if (!isFailing) return;
-    await accept(early);
+    await processors.accept(early);
     isFailing = false;
     throw new Error("the other system is away");
   };
@@ -185,7 +180,7 @@ test("a group is undone if the ledger takes one of its messages while the handle
     if (!unsigned || taken === undefined) return;
     const earlier = taken;
     taken = undefined;
-    await accept(earlier);
+    await processors.accept(earlier);
   });
   // On a busy machine an event may be attempted alone, which does not look again.
   await until(async () => {
@@ -201,7 +196,7 @@ test("a group is undone if the ledger takes one of its messages while the handle
 test("a first attempt that fails behind a copy that was recorded meanwhile is the copy", async () => {
   const [first, second] = twins(3, { startedBefore: false });
   const write = async () => {
-    await accept(second);
+    await processors.accept(second);
     throw new Error("the first attempt fails");
   };
   const failing = processors.create([on("shop", "*", write)], { groups: true });

@@ -8,8 +8,7 @@ import { stripe } from "@millrace/providers";
 import { relations } from "drizzle-orm";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
-import { fresh, openTestProcessors, prepare, warmGroups } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { fresh, prepare, useProcessors, warmGroups } from "./processor-fixture.ts";
 import { until } from "../support/until.ts";
 
 const authors = pgTable("authors", { id: integer().primaryKey(), name: text().notNull() });
@@ -26,7 +25,7 @@ const schema = {
 const config = defineConfig({ sources: { shop: stripe() }, schema });
 const on = defineHandlers<typeof config>();
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 beforeAll(async () => {
   await processors.ask(
     `create table authors (id int primary key, name text not null);

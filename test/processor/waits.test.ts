@@ -1,10 +1,9 @@
 import { RetryLater, type HandlerFunction, type JobResult } from "@millrace/core";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { effect, openTestProcessors, repeatJob, thenThrow } from "./processor-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { effect, repeatJob, thenThrow, useProcessors } from "./processor-fixture.ts";
 
-const processors = openForAll(openTestProcessors);
+const processors = useProcessors();
 
 async function rowOf(eventId: string) {
   const [row] = await processors.ask<Record<string, unknown> & { due_ms: number | null }>(
@@ -155,8 +154,7 @@ test("the row says when the next attempt is due, and nothing while one runs or w
 
 test("an event that was due and completes in its first attempt is due no longer", async () => {
   const { processor, job, eventId } = repeatJob(processors, effect, { groups: true });
-  const event = { ...job.event, body: Buffer.from(job.event.body ?? "") };
-  await processors.ledger.intake.accept([event]);
+  await processors.accept(job);
   await processors.ask("update millrace.events set next_attempt_at = now() where event_id = $1", [
     eventId,
   ]);
