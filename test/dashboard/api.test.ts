@@ -1,12 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
+import { useDashboard } from "./dashboard-fixture.ts";
 
 const ODD_ID = "shop.example|orders/créé|100% & more?#\\";
 
 onOneBackend("the dashboard's API", (prepare, backend) => {
-  const dashboard = openForAll(async () => startTestDashboard(await prepare()));
+  const dashboard = useDashboard(prepare);
 
   beforeAll(async () => {
     await dashboard.take("evt_ok_1", { type: "order.paid" });

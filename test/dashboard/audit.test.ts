@@ -1,21 +1,18 @@
-import type { Credentials } from "@millrace/dashboard";
 import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
-import { startTestDashboard, type SendOptions } from "./dashboard-fixture.ts";
+import {
+  bearer,
+  CREDENTIALS,
+  OPERATOR_TOKEN,
+  OPS,
+  type SendOptions,
+  useDashboard,
+} from "./dashboard-fixture.ts";
 
-const OPS = { user: "ops", password: "a long, good password" };
-const TOKEN = "a-token-for-programs";
-const CREDENTIALS: Credentials = {
-  accounts: [{ ...OPS, role: "operator" }],
-  tokens: [{ name: "deploy", token: TOKEN, role: "operator" }],
-};
 const JSON_TYPE = { "content-type": "application/json" };
 
 onOneBackend("the dashboard's audit", (prepare) => {
-  const dashboard = openForAll(async () =>
-    startTestDashboard(await prepare(), { credentials: CREDENTIALS }),
-  );
+  const dashboard = useDashboard(prepare, { credentials: CREDENTIALS });
   let cookie: string;
   beforeAll(async () => {
     cookie = await dashboard.signIn(OPS);
@@ -69,7 +66,7 @@ onOneBackend("the dashboard's audit", (prepare) => {
   });
 
   test("has writes without a reason, and a program's under the name of its token", async () => {
-    const headers = { authorization: `Bearer ${TOKEN}` };
+    const headers = bearer(OPERATOR_TOKEN);
     await dashboard.send("POST", "/api/sources/acme/resume", { headers });
     expect(await last()).toMatchObject({
       ...{ actor: "deploy", role: "operator", via: "token", action: "resume", reason: null },

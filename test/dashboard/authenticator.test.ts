@@ -1,31 +1,19 @@
-import type { Credentials } from "@millrace/dashboard";
 import { describe, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
-
-const OPS = { user: "ops", password: "hunter2-hunter2-hunter2" };
-const VIEWER_TOKEN = "a-token-that-may-look";
+import { bearer, CREDENTIALS, OPS, useDashboard, VIEWER_TOKEN } from "./dashboard-fixture.ts";
 
 onOneBackend("a dashboard that others reach", (prepare) => {
   describe.each([{ host: "0.0.0.0" }, { hosts: ["dash.example.com"] }])("%o", (how) => {
-    const credentials: Credentials = {
-      accounts: [{ ...OPS, role: "operator" }],
-      tokens: [{ name: "prometheus", token: VIEWER_TOKEN, role: "viewer" }],
-    };
-    const dashboard = openForAll(async () =>
-      startTestDashboard(await prepare(), { ...how, credentials }),
-    );
+    const dashboard = useDashboard(prepare, { ...how, credentials: CREDENTIALS });
 
     test("serves nobody else, but for its health", async () => {
       const cookie = await dashboard.signIn(OPS);
-      const authorization = `Bearer ${VIEWER_TOKEN}`;
       const session = await dashboard.send("GET", "/api/session", { headers: { cookie } });
       expect(session.json).toEqual({ user: OPS.user, role: "operator", via: "session" });
       for (const path of ["/queues", "/queues/api/queues", "/api/events"]) {
         const bare = await dashboard.get(path);
         expect([path, bare.status, bare.json.error.code]).toEqual([path, 401, "unauthorized"]);
-        for (const headers of [{ cookie }, { authorization }]) {
+        for (const headers of [{ cookie }, bearer(VIEWER_TOKEN)]) {
           const known = await dashboard.send("GET", path, { headers });
           expect([path, known.status]).toEqual([path, 200]);
         }
@@ -33,7 +21,7 @@ onOneBackend("a dashboard that others reach", (prepare) => {
       for (const path of ["/metrics", "/METRICS/"]) {
         const ask = async (headers: Record<string, string>) =>
           (await dashboard.send("GET", path, { headers })).status;
-        expect([await ask({}), await ask({ cookie }), await ask({ authorization })]).toEqual([
+        expect([await ask({}), await ask({ cookie }), await ask(bearer(VIEWER_TOKEN))]).toEqual([
           ...[401, 403, 200],
         ]);
       }
@@ -46,7 +34,7 @@ onOneBackend("a dashboard that others reach", (prepare) => {
     });
 
     test("lets a viewer write nothing, through the API or bull-board", async () => {
-      const headers = { authorization: `Bearer ${VIEWER_TOKEN}` };
+      const headers = bearer(VIEWER_TOKEN);
       for (const [method, path] of [
         ["POST", "/api/sources/acme/pause"],
         ["POST", "/api/retry"],

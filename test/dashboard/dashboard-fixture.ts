@@ -1,12 +1,24 @@
 import { request } from "node:http";
-import type { DashboardOptions } from "@millrace/dashboard";
+import type { Credentials, DashboardOptions } from "@millrace/dashboard";
 import type { TestServers } from "../support/backends.ts";
 import { startInProcess } from "../support/in-process.ts";
+import { openForAll } from "../support/open-for.ts";
 import { environmentOf } from "../support/server-urls.ts";
-import { until } from "../support/until.ts";
 import { openTestStores, STORES_CONFIG } from "../support/stores-fixture.ts";
 
 export type TestDashboard = Awaited<ReturnType<typeof startTestDashboard>>;
+
+export const OPS = { user: "ops", password: "a long, good password" };
+export const OPERATOR_TOKEN = "a-token-that-may-do-all";
+export const VIEWER_TOKEN = "a-token-that-may-look";
+export const CREDENTIALS: Credentials = {
+  accounts: [{ ...OPS, role: "operator" }],
+  tokens: [
+    { name: "deploy", token: OPERATOR_TOKEN, role: "operator" },
+    { name: "viewer", token: VIEWER_TOKEN, role: "viewer" },
+  ],
+};
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -20,6 +32,13 @@ export interface Answer {
   readonly bytes: Buffer;
   // The tests compare what comes with what they expect, whatever its shape.
   readonly json: any; // oxlint-disable-line typescript/no-explicit-any -- each test knows it
+}
+
+export function useDashboard(
+  prepare: () => Promise<TestServers>,
+  options?: Partial<DashboardOptions>,
+): TestDashboard {
+  return openForAll(async () => startTestDashboard(await prepare(), options));
 }
 
 export async function startTestDashboard(
@@ -54,10 +73,7 @@ export async function startTestDashboard(
     complete: async (...eventIds: readonly string[]) => {
       const text = "SELECT FROM millrace.events WHERE event_id = ANY ($1) AND status = 'completed'";
       const found = async () => (await stores.pool.query(text, [eventIds])).rowCount;
-      await stores.work(
-        () => {},
-        () => until(async () => (await found()) === eventIds.length),
-      );
+      await stores.runUntil(async () => (await found()) === eventIds.length);
     },
     close: async () => {
       await close();

@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
+import { useDashboard } from "./dashboard-fixture.ts";
 
 onOneBackend("the dashboard", (prepare, backend) => {
-  const dashboard = openForAll(async () => startTestDashboard(await prepare()));
+  const dashboard = useDashboard(prepare);
 
   const board = "/queues/api/queues/millrace-acme";
 
@@ -13,12 +12,7 @@ onOneBackend("the dashboard", (prepare, backend) => {
     await dashboard.fail("evt_board_1");
     const retried = await dashboard.send("PUT", `${board}/evt_board_1/retry`);
     expect(retried.status).toBe(204);
-    let runs = 0;
-    await dashboard.work(
-      () => void (runs += 1),
-      () => until(async () => (await dashboard.row("evt_board_1"))?.status === "completed"),
-    );
-    expect(runs).toBe(1);
+    expect(await dashboard.runUntilCompleted("evt_board_1")).toEqual(["evt_board_1"]);
     expect(await dashboard.row("evt_board_1")).toMatchObject({ attempts: 2 });
     expect((await dashboard.send("PUT", `${board}/evt_board_1/retry`)).status).toBe(409);
   });

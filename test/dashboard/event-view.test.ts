@@ -2,11 +2,10 @@ import { startBulkRunner } from "@millrace/operations";
 import { beforeAll, expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
-import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
+import { useDashboard } from "./dashboard-fixture.ts";
 
-const dashboard = openForAll(async () => startTestDashboard(await onPostgres()));
+const dashboard = useDashboard(onPostgres);
 beforeAll(async () => {
   for (const n of [1, 2, 3, 4]) await dashboard.take(`evt_new_${n}`, { source: "patient" });
 });

@@ -1,23 +1,15 @@
-import type { Credentials } from "@millrace/dashboard";
 import { beforeAll, expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { anEvent } from "../support/events.ts";
-import { openForAll } from "../support/open-for.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
+import {
+  bearer,
+  CREDENTIALS,
+  OPERATOR_TOKEN,
+  useDashboard,
+  VIEWER_TOKEN,
+} from "./dashboard-fixture.ts";
 
-const OPS = "a-token-of-an-operator";
-const VIEWER = "a-token-of-a-viewer";
-const CREDENTIALS: Credentials = {
-  accounts: [],
-  tokens: [
-    { name: "ops", token: OPS, role: "operator" },
-    { name: "viewer", token: VIEWER, role: "viewer" },
-  ],
-};
-
-const dashboard = openForAll(async () =>
-  startTestDashboard(await onPostgres(), { credentials: CREDENTIALS }),
-);
+const dashboard = useDashboard(onPostgres, { credentials: CREDENTIALS });
 const body = Buffer.from('{"data":{"customer":"cus_1","note":"to the attic"}}');
 beforeAll(async () => {
   for (const eventId of ["evt_1", "evt_2"]) {
@@ -28,9 +20,9 @@ beforeAll(async () => {
   await dashboard.pool.query(text);
 });
 
-const ask = (path: string, token = OPS) =>
-  dashboard.send("GET", `/api${path}`, { headers: { authorization: `Bearer ${token}` } });
-const found = async (find: string, token = OPS) => {
+const ask = (path: string, token = OPERATOR_TOKEN) =>
+  dashboard.send("GET", `/api${path}`, { headers: bearer(token) });
+const found = async (find: string, token = OPERATOR_TOKEN) => {
   const { status, json } = await ask(`/events?${new URLSearchParams({ find })}`, token);
   return status === 200
     ? json.events.map((event: { event_id: string }) => event.event_id)
@@ -54,18 +46,18 @@ test.each([
 });
 
 test("a list shows no values, and an event shows them to who is in the audit as its reader", async () => {
-  const { json } = await ask("/events", VIEWER);
+  const { json } = await ask("/events", VIEWER_TOKEN);
   expect(JSON.stringify(json)).not.toContain("cus_1");
   expect(await reads()).toEqual([]);
-  const { json: event } = await ask("/events/acme/evt_1?body=false", VIEWER);
+  const { json: event } = await ask("/events/acme/evt_1?body=false", VIEWER_TOKEN);
   expect(event.find).toEqual(["customer: cus_1"]);
   expect(await reads()).toMatchObject([{ actor: "viewer", event_id: "evt_1" }]);
 });
 
 test("a search in bodies is in the audit, once for all of its pages, and is not counted", async () => {
   const find = 'body:"the attic"';
-  expect(await found(find, VIEWER)).toEqual(["evt_2", "evt_1"]);
-  expect(await found(find, VIEWER)).toEqual(["evt_2", "evt_1"]);
+  expect(await found(find, VIEWER_TOKEN)).toEqual(["evt_2", "evt_1"]);
+  expect(await found(find, VIEWER_TOKEN)).toEqual(["evt_2", "evt_1"]);
   const [entry, ...others] = await reads();
   expect(entry).toMatchObject({ actor: "viewer", event_id: null, result: { shown: true, find } });
   expect(others).toHaveLength(1);
@@ -76,7 +68,7 @@ test("a search in bodies is in the audit, once for all of its pages, and is not 
 
 test("a bulk run takes a search by values, and none that reads events one by one", async () => {
   const run = (find: string) =>
-    dashboard.post("/api/give-up", { find, dryRun: true }, { authorization: `Bearer ${OPS}` });
+    dashboard.post("/api/give-up", { find, dryRun: true }, bearer(OPERATOR_TOKEN));
   expect((await run("customer:cus_1 since:1h")).json).toMatchObject({ given_up: 1 });
   for (const find of ["body:attic", "evt_1"]) {
     const { status, json } = await run(find);

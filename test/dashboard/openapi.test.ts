@@ -1,30 +1,26 @@
 import { OPERATIONS } from "@millrace/api-contract";
 import { parseConfig } from "@millrace/core";
-import type { Credentials } from "@millrace/dashboard";
 import { standardWebhooks } from "@millrace/providers";
 import { beforeAll, expect, test } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
-import { startTestDashboard, type Answer, type SendOptions } from "./dashboard-fixture.ts";
+import {
+  type Answer,
+  bearer,
+  CREDENTIALS,
+  OPERATOR_TOKEN,
+  OPS,
+  type SendOptions,
+  useDashboard,
+  VIEWER_TOKEN,
+} from "./dashboard-fixture.ts";
 
-const OPS = { user: "ops", password: "a long, good password" };
-const VIEWER = "a-token-that-may-look";
-const TOKEN = "a-token-that-may-do-all";
-const CREDENTIALS: Credentials = {
-  accounts: [{ ...OPS, role: "operator" }],
-  tokens: [
-    { name: "deploy", token: TOKEN, role: "operator" },
-    { name: "prometheus", token: VIEWER, role: "viewer" },
-  ],
-};
 const CONFIG = parseConfig({
   sources: { acme: standardWebhooks({ forward: true }), patient: standardWebhooks() },
 });
 const JSON_TYPE = { "content-type": "application/json" };
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 const PARAMETERS: Readonly<Record<string, string>> = {
   "/runs/:id": "/runs/1",
@@ -44,9 +40,7 @@ const isOpen = (path: string) => path === "/api/session" || path === "/api/opena
 const GUARDED = CALLS.filter(([, path]) => !isOpen(path));
 
 onOneBackend("the API's document", (prepare, backend) => {
-  const dashboard = openForAll(async () =>
-    startTestDashboard(await prepare(), { credentials: CREDENTIALS, config: CONFIG }),
-  );
+  const dashboard = useDashboard(prepare, { credentials: CREDENTIALS, config: CONFIG });
   let check: AnswerCheck;
 
   beforeAll(async () => {
@@ -65,7 +59,7 @@ onOneBackend("the API's document", (prepare, backend) => {
     const sent: SendOptions = body === undefined ? {} : { body: JSON.stringify(body) };
     const type = body === undefined ? {} : JSON_TYPE;
     const answer = await dashboard.send(method, path, {
-      headers: { ...type, ...bearer(TOKEN), ...headers },
+      headers: { ...type, ...bearer(OPERATOR_TOKEN), ...headers },
       ...sent,
     });
     expect([method, path, answer.status, answer.text]).toMatchObject([
@@ -172,7 +166,7 @@ onOneBackend("the API's document", (prepare, backend) => {
     await ask(401, ["POST", "/api/session"], { body: { ...OPS, password: "wrong" } });
     for (const call of CALLS) await ask(403, call, { headers: { host: "evil.example" } });
     for (const call of GUARDED.filter(([method]) => method === "POST")) {
-      await ask(403, call, { headers: bearer(VIEWER) });
+      await ask(403, call, { headers: bearer(VIEWER_TOKEN) });
     }
     await ask(403, ["GET", "/api/events/patient/evt_good_1/forward"]);
     await ask(404, ["POST", "/api/give-up"], { body: { error: "none" } });

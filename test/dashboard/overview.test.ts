@@ -3,15 +3,14 @@ import { parseConfig } from "@millrace/core";
 import { DISAGREEMENT_KINDS } from "@millrace/operations";
 import { beforeAll, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { STORES_CONFIG } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
-import { startTestDashboard } from "./dashboard-fixture.ts";
+import { useDashboard } from "./dashboard-fixture.ts";
 
 onOneBackend("the dashboard's overviews", (prepare) => {
   const config = parseConfig({ ...STORES_CONFIG, reconciler: { graceMs: 0 } });
-  const dashboard = openForAll(async () => startTestDashboard(await prepare(), { config }));
+  const dashboard = useDashboard(prepare, { config });
   beforeAll(() => dashboard.fail("evt_bad_1"));
 
   test("the last hour is told minute by minute, of one source or of all", async () => {

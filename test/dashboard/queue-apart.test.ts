@@ -6,11 +6,11 @@ import { event } from "../support/queue-fixture.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { allowOnly } from "../support/redis-client.ts";
 import { environmentOf } from "../support/server-urls.ts";
-import { openTestStores, STORES_CONFIG, type TestStores } from "../support/stores-fixture.ts";
+import { STORES_CONFIG, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 
 describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
-  let stores: TestStores;
+  const stores = useStores(onRedis);
   let dashboard: RoleInProcess;
 
   const allow = (...keys: string[]) => allowOnly(stores.servers.redisUrl, ...keys);
@@ -22,7 +22,6 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
   };
 
   beforeAll(async () => {
-    stores = await openTestStores(await onRedis());
     const redisUrl = await allow("~bull:millrace-acme:*");
     await stores.queues.enqueue([event("evt_waits")]);
     const env = environmentOf({ ...stores.servers, redisUrl });
@@ -30,7 +29,6 @@ describeOnRedis("a dashboard that Redis refuses one of its queues", () => {
   });
   afterAll(async () => {
     await dashboard?.close();
-    await stores?.close();
   });
 
   test("shows the jobs of the others, and those of that one as unknown until it answers", async () => {

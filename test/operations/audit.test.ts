@@ -1,13 +1,12 @@
 import { changeError, createOperator, type Actor } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
-import { openForAll } from "../support/open-for.ts";
+import { key, type TestStores, useStores } from "../support/stores-fixture.ts";
 
 const OPS: Actor = { user: "ops", role: "operator", via: "session", reason: "fixed the cause" };
 
 onOneBackend("the audit", (prepare) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
 
   const operator = (over: Partial<TestStores> = {}, actor = OPS) =>
     createOperator({ ...stores, ...over }, actor);

@@ -4,11 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { onPostgres } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { type TestStores, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
 
-const stores = openForAll(async () => openTestStores(await onPostgres()));
+const stores = useStores(onPostgres);
 
 type WorkBatch = TestStores["ledger"]["bulkWork"]["workBatch"];
 

@@ -4,12 +4,11 @@ import { createOperator, startBulkRunner, type BulkRunOptions } from "@millrace/
 import { afterEach, expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
-import { openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { type TestStores, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
-import { openForAll } from "../support/open-for.ts";
 
 onOneBackend("a bulk run", (prepare) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
   const runners = new Set<ReturnType<typeof startBulkRunner>>();
 
   afterEach(async () => {

@@ -3,17 +3,16 @@ import { createOperator, retryDelivered, retryEvent, startBulkRunner } from "@mi
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
-import { key, openTestStores } from "../support/stores-fixture.ts";
+import { key, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
-import { openForAll } from "../support/open-for.ts";
 
 const actor = { user: "alice", role: "operator", via: "cli", reason: "it cannot succeed" } as const;
 const DELAY_MS = 1_500;
 const LATE = ["evt_late", "evt_later", "evt_named", "evt_bulk", "evt_left"];
 
 onOneBackend("giving up", (prepare, backend) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
 
   const giveUp = async (eventId: string) => {
     const result = await createOperator(stores, actor).giveUpEvent(key(eventId));
@@ -46,12 +45,7 @@ onOneBackend("giving up", (prepare, backend) => {
     expect(await retryDelivered(stores, event("evt_plain"))).toMatchObject({ kind: "skipped" });
     expect((await stores.row("evt_plain"))?.status).toBe("failed");
     expect(await retryEvent(stores, key("evt_plain"))).toEqual({ kind: "retried" });
-    const ran: string[] = [];
-    await stores.work(
-      ({ id }) => void ran.push(id),
-      () => until(async () => (await stores.row("evt_plain"))?.status === "completed"),
-    );
-    expect(ran).toEqual(["evt_plain"]);
+    expect(await stores.runUntilCompleted("evt_plain")).toEqual(["evt_plain"]);
   });
 
   test("leaves an event alone whose handler is running", async () => {

@@ -3,12 +3,11 @@ import { queueName } from "@millrace/queue";
 import { retryDelivered } from "@millrace/operations";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { onRedis } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { withRedis } from "../support/redis-client.ts";
 import { describeOnRedis } from "../support/redis.ts";
 import { copyDatabase, type DatabaseCopy } from "../support/scratch-database.ts";
-import { openTestStores, key, type TestStores } from "../support/stores-fixture.ts";
+import { key, type TestStores, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
 
@@ -16,7 +15,7 @@ import { reconcileOnce } from "./reconcile-once.ts";
 // position goes up.
 
 describeOnRedis("the reconciler, when Postgres was restored and Redis was not", () => {
-  const stores = openForAll(async () => openTestStores(await onRedis()));
+  const stores = useStores(onRedis);
   let copy: DatabaseCopy | undefined;
   beforeAll(async () => {
     await stores.pool.query("CREATE TABLE effects (id text)");

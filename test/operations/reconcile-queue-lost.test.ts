@@ -4,17 +4,16 @@ import { beforeAll, expect, test } from "vitest";
 import { onEachBackend } from "../support/backends.ts";
 import { aJob } from "../support/events.ts";
 import { loseQueue } from "../support/lose-queue.ts";
-import { openForAll } from "../support/open-for.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce, startReconciler } from "./reconcile-once.ts";
-import { key, openTestStores, type TestStores } from "../support/stores-fixture.ts";
+import { key, type TestStores, useStores } from "../support/stores-fixture.ts";
 
 const MANY = 30;
 const PAGE_MAX = 20;
 
 onEachBackend("the reconciler, when a queue", (prepare, backend) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
   beforeAll(() => reconcileOnce(stores));
 
   async function take(name: string, count: number): Promise<string[]> {
@@ -152,12 +151,8 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
       expect((await stores.job("evt_older_1"))?.state).toBe("failed");
 
       expect((await reconcileOnce(stores)).repaired).toEqual({ completed_job_failed: 1 });
-      const ran: string[] = [];
-      await stores.work(
-        ({ id }) => void ran.push(id),
-        () => until(async () => (await stores.job("evt_older_1"))?.state === "completed"),
-      );
-      expect(ran).toEqual([]);
+      const isCompleted = async () => (await stores.job("evt_older_1"))?.state === "completed";
+      expect(await stores.runUntil(isCompleted)).toEqual([]);
       expect((await stores.job("evt_older_2"))?.state).toBe("failed");
       expect((await reconcileOnce(stores)).found).toEqual({});
     });

@@ -4,13 +4,12 @@ import { onEachBackend } from "../support/backends.ts";
 import { event } from "../support/queue-fixture.ts";
 import { until } from "../support/until.ts";
 import { reconcileOnce } from "./reconcile-once.ts";
-import { openForAll } from "../support/open-for.ts";
-import { openTestStores, key } from "../support/stores-fixture.ts";
+import { key, useStores } from "../support/stores-fixture.ts";
 
 const FAILED: JobResult = { kind: "failed", code: "gave_up", message: "lost", recorded: false };
 
 onEachBackend("the reconciler", (prepare) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
   // The queues are known from now on, so that a pass looks at what may be amiss alone.
   beforeAll(() => reconcileOnce(stores));
 
@@ -31,12 +30,7 @@ onEachBackend("the reconciler", (prepare) => {
     );
 
   async function completes(eventId: string, attempts: number): Promise<void> {
-    const ran: string[] = [];
-    await stores.work(
-      ({ id }) => void ran.push(id),
-      () => until(async () => (await stores.row(eventId))?.status === "completed"),
-    );
-    expect(ran).toEqual([eventId]);
+    expect(await stores.runUntilCompleted(eventId)).toEqual([eventId]);
     expect((await stores.row(eventId))?.attempts).toBe(attempts);
   }
   const repairs = async (kind: string) =>
@@ -94,10 +88,7 @@ onEachBackend("the reconciler", (prepare) => {
       "UPDATE millrace.events SET enqueued_at = NULL WHERE status = 'pending'",
     );
     expect((await reconcile()).repaired).toEqual({ pending_without_job: 1 });
-    await stores.work(
-      () => {},
-      () => until(async () => (await stores.row("evt_due_later_1"))?.status === "completed"),
-    );
+    await stores.runUntilCompleted("evt_due_later_1");
   });
 
   test("leaves a pending event alone whose job waits, and remembers that it does", async () => {
@@ -217,12 +208,8 @@ onEachBackend("the reconciler", (prepare) => {
     await stores.queues.rerunJob(key("evt_done_1"));
     await endBlindly("evt_done_1", "failed");
     await repairs("completed_job_failed");
-    const ran: string[] = [];
-    await stores.work(
-      ({ id }) => void ran.push(id),
-      () => until(async () => (await stateOf("evt_done_1")) === "completed"),
-    );
-    expect(ran).toEqual([]);
+    const isCompleted = async () => (await stateOf("evt_done_1")) === "completed";
+    expect(await stores.runUntil(isCompleted)).toEqual([]);
     expect(await stores.row("evt_done_1")).toMatchObject({ status: "completed", attempts: 1 });
     await agree();
   });

@@ -2,12 +2,11 @@ import { EDITED_HEADER } from "@millrace/core";
 import { createOperator, replayEvent, retryEvent } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
-import { openForAll } from "../support/open-for.ts";
-import { key, openTestStores } from "../support/stores-fixture.ts";
+import { key, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
 
 onOneBackend("an event of a person", (prepare, backend) => {
-  const stores = openForAll(async () => openTestStores(await prepare()));
+  const stores = useStores(prepare);
 
   const retry = (eventId: string) => retryEvent(stores, key(eventId));
   const replay = (eventId: string, generation?: number) =>
@@ -129,10 +128,7 @@ onOneBackend("an event of a person", (prepare, backend) => {
     const stranger = { ...key("evt_x_1"), source: "stranger" };
     expect(await retryEvent(stores, stranger)).toEqual(skipped("unknown_source"));
     await queue().add("forged", { no: "envelope" }, { jobId: "evt_forged_1" });
-    await stores.work(
-      () => {},
-      () => until(async () => (await stores.job("evt_forged_1"))?.state === "failed"),
-    );
+    await stores.runUntil(async () => (await stores.job("evt_forged_1"))?.state === "failed");
     expect(await retry("evt_forged_1")).toEqual(skipped("only_in_queue"));
     expect((await stores.job("evt_forged_1"))?.state).toBe("failed");
   });

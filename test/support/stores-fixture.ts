@@ -8,6 +8,7 @@ import {
 import { standardWebhooks } from "millrace";
 import { openOn, type TestServers } from "./backends.ts";
 import { openTestLedger } from "./ledger-fixture.ts";
+import { openForAll } from "./open-for.ts";
 import { COMPLETED, event, openTestQueues, workOn } from "./queue-fixture.ts";
 import { until } from "./until.ts";
 import { startWorker } from "./worker.ts";
@@ -30,6 +31,10 @@ const config = parseConfig(STORES_CONFIG);
 const SOURCES = Object.keys(config.sources);
 
 export const key = (eventId: string) => ({ source: "acme", eventId, generation: 0 });
+
+export function useStores(prepare: () => Promise<TestServers>): TestStores {
+  return openForAll(async () => openTestStores(await prepare()));
+}
 
 /**
  * A ledger and queues of sources `acme` and `patient`, with workers for as long as a test wants one, on
@@ -64,7 +69,16 @@ async function openStores(servers: TestServers) {
       await worker.close();
     }
   };
+  const runUntil = async (isDone: () => Promise<boolean>): Promise<string[]> => {
+    const ran: string[] = [];
+    await work(
+      ({ id }) => void ran.push(id),
+      () => until(isDone),
+    );
+    return ran;
+  };
   const job = (eventId: string) => queues.findJob(key(eventId));
+  const row = async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event;
 
   return {
     ...test,
@@ -88,17 +102,16 @@ async function openStores(servers: TestServers) {
       };
       await work(broken, () => until(async () => (await job(eventId))?.state === "failed"));
     },
+    runUntil,
     /** Runs all that is pending, and gives the IDs in order. */
     completeAll: async (): Promise<string[]> => {
-      const ran: string[] = [];
       const pending = () => test.ask("SELECT FROM millrace.events WHERE status = 'pending'");
-      await work(
-        ({ id }) => void ran.push(id),
-        () => until(async () => (await pending()).length === 0),
-      );
-      return ran.toSorted();
+      return (await runUntil(async () => (await pending()).length === 0)).toSorted();
     },
-    row: async (eventId: string) => (await ledger.reads.findEvent(key(eventId)))?.event,
+    /** Runs what is pending until an event has completed, and gives the IDs of all that ran. */
+    runUntilCompleted: (eventId: string) =>
+      runUntil(async () => (await row(eventId))?.status === "completed"),
+    row,
     job,
     close: async () => {
       await queues.close();
