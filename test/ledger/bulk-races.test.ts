@@ -5,18 +5,15 @@ import type pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { giveUpMany } from "../../packages/ledger/src/people/give-up.ts";
 import { aJob, anEvent, keyOf } from "../support/events.ts";
-import { openTestLedger, type TestLedger } from "../support/ledger-fixture.ts";
+import { openTestLedger } from "../support/ledger-fixture.ts";
+import { openForEach } from "../support/open-for.ts";
 
-let it: TestLedger;
+const it = openForEach(openTestLedger);
 let held: pg.PoolClient;
 beforeEach(async () => {
-  it = await openTestLedger();
   held = await it.connect();
 });
-afterEach(async () => {
-  held.release(true);
-  await it.close();
-});
+afterEach(() => held.release(true));
 
 type EventKeys = readonly [EventKey, ...EventKey[]];
 

@@ -2,27 +2,25 @@ import { findLeader, Leader } from "@millrace/ledger";
 import { hostname } from "node:os";
 import type pg from "pg";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openForEach } from "../support/open-for.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { testPool, useLedger } from "../support/ledger-fixture.ts";
 
 const it = useLedger();
-let proxy: TcpProxy;
+const proxy = openForEach(() => startTcpProxy(it.url));
 let pools: pg.Pool[];
 let first: Leader;
 let second: Leader;
-beforeEach(async () => {
-  proxy = await startTcpProxy(it.url);
-  pools = [testPool(proxy.url, 2), testPool(it.url, 2)];
-  const [ours, theirs] = pools.map((pool) => new Leader({ pool }, "chores"));
-  if (ours === undefined || theirs === undefined) throw new Error("no leaders");
-  first = ours;
-  second = theirs;
+beforeEach(() => {
+  const [ours, theirs] = [testPool(proxy.url, 2), testPool(it.url, 2)];
+  pools = [ours, theirs];
+  first = new Leader({ pool: ours }, "chores");
+  second = new Leader({ pool: theirs }, "chores");
 });
 afterEach(async () => {
   await Promise.all([first.close(), second.close()]);
   await Promise.all(pools.map((pool) => pool.end()));
-  await proxy.close();
   await it.ask("DELETE FROM millrace.leaders");
 });
 

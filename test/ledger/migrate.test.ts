@@ -4,6 +4,7 @@ import { checkSchema, migrate } from "@millrace/ledger";
 import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
+import { openForEach } from "../support/open-for.ts";
 import { scratchDatabase } from "../support/scratch-database.ts";
 import { testPool } from "../support/ledger-fixture.ts";
 import { until } from "../support/until.ts";
@@ -11,18 +12,14 @@ import { until } from "../support/until.ts";
 const FILES = new URL("../../packages/ledger/migrations/", import.meta.url);
 const OURS = (await readdir(FILES)).map((file) => basename(file, ".sql")).toSorted();
 
-let database: Awaited<ReturnType<typeof scratchDatabase>>;
+const database = openForEach(scratchDatabase);
 let pool: pg.Pool;
 let folder: string;
-beforeEach(async () => {
-  database = await scratchDatabase();
+beforeEach(() => {
   pool = testPool(database.url);
   folder = newFolder();
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => pool.end());
 
 const file = (name: string, text: string) => writeFile(join(folder, name), text);
 const mine = () => ({ pool, scope: "store", folder });

@@ -4,8 +4,9 @@ import { readEnvironment } from "@millrace/core";
 import { createPool } from "@millrace/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newFolder } from "../support/new-folder.ts";
+import { openForAll } from "../support/open-for.ts";
 import { queryOnce } from "../support/query-once.ts";
-import { scratchDatabase, type TestDatabase } from "../support/scratch-database.ts";
+import { scratchDatabase } from "../support/scratch-database.ts";
 
 const folder = newFolder();
 const [program, token, runs] = [
@@ -13,7 +14,7 @@ const [program, token, runs] = [
   join(folder, "token"),
   join(folder, "n"),
 ];
-let database: TestDatabase;
+const database = openForAll(scratchDatabase);
 
 const setPassword = (password: string) =>
   queryOnce(database.url, `ALTER ROLE token_login PASSWORD '${password}'`);
@@ -35,7 +36,6 @@ async function connectTwice() {
 }
 
 beforeAll(async () => {
-  database = await scratchDatabase();
   await queryOnce(database.url, "DROP ROLE IF EXISTS token_login");
   await queryOnce(database.url, "CREATE ROLE token_login LOGIN PASSWORD 'first'");
   writeFileSync(token, "first");
@@ -44,10 +44,7 @@ beforeAll(async () => {
     console.log(readFileSync(${JSON.stringify(token)}, "utf8"));`;
   writeFileSync(program, script);
 });
-afterAll(async () => {
-  await queryOnce(database.url, "DROP ROLE token_login");
-  await database.drop();
-});
+afterAll(() => queryOnce(database.url, "DROP ROLE token_login"));
 
 test("a password that Postgres refuses is read anew once, for all connections", async () => {
   await connectTwice();

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { attemptWith, openAttempts, write } from "./attempt-fixture.ts";
 import { anEvent } from "../support/events.ts";
-import { claim, patient } from "../support/ledger-fixture.ts";
+import { patient } from "../support/ledger-fixture.ts";
 import { openForAll } from "../support/open-for.ts";
 
 const it = openForAll(openAttempts);

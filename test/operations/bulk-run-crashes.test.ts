@@ -1,10 +1,11 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BulkRun } from "@millrace/api-contract";
 import type { Failpoint } from "@millrace/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import exported from "../fixtures/bulk-run/millrace.config.ts";
 import { onOneBackend } from "../support/backends.ts";
-import { post, startStack, type Stack } from "../support/pipeline.ts";
+import { openForAll } from "../support/open-for.ts";
+import { post, startStack } from "../support/pipeline.ts";
 import { until } from "../support/until.ts";
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
@@ -22,7 +23,8 @@ const OTHERS = 5;
 const RATE = 10;
 
 onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
-  let stack: Stack;
+  const env = { MILLRACE_CONFIG };
+  const stack = openForAll(() => startStack(prepare, { env, config: exported, worker: false }));
   let runs: { retry: number; replay: number };
 
   const ask = async <Row extends object>(text: string): Promise<Row[]> =>
@@ -55,9 +57,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
     );
 
   beforeAll(async () => {
-    stack = await startStack(prepare, {
-      ...{ env: { MILLRACE_CONFIG }, config: exported, worker: false },
-    });
     await Promise.all([send("failed", EVENTS), send("other", OTHERS)]);
     const worker = await stack.pipeline.startInProcess("worker");
     const untilAre = (status: string, events: number) =>
@@ -72,7 +71,6 @@ onOneBackend("bulk runs whose workers are killed", (prepare, backend) => {
     const replay = await call("replay", { q: "msg_good_", ...how });
     runs = { retry: retry.id, replay: replay.id };
   });
-  afterAll(() => stack?.close());
 
   test.each(DEATHS)("are left half-way by the worker that dies at %s", async (step) => {
     const worker = await stack.pipeline.start("worker", { NODE_OPTIONS: DIE_AT, DIE_AT: step });
