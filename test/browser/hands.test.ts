@@ -1,48 +1,33 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, expect } from "vitest";
+import { useDashboard } from "../dashboard/dashboard-fixture.ts";
 import { onRedis } from "../support/backends.ts";
-import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
+import { describeInBrowser, useBrowser } from "../support/browser.ts";
 
 const MINUTE_MS = 60_000;
 
+const paletteOf = (page: Page) => page.getByRole("dialog", { name: "Go to" });
+const chosenOf = (page: Page) => paletteOf(page).getByRole("option", { selected: true });
+
 describeInBrowser("the page under a person's hands", () => {
-  let dashboard: TestDashboard;
-  let browser: Browser;
-  let tab: Tab;
-  let page: Page;
-  const palette = () => page.getByRole("dialog", { name: "Go to" });
-  const chosen = () => palette().getByRole("option", { selected: true });
+  const dashboard = useDashboard(onRedis);
+  const { test } = useBrowser(() => `http://127.0.0.1:${dashboard.port}`);
 
   beforeAll(async () => {
-    dashboard = await startTestDashboard(await onRedis());
     for (const id of ["evt_bad_1", "evt_bad_2"]) {
       await dashboard.fail(id, { body: Buffer.from(`{"id":"${id}"}`) });
     }
     await dashboard.take("evt_waits_1");
-    browser = await openBrowser();
-  });
-  beforeEach(async () => {
-    tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
-    ({ page } = tab);
-  });
-  afterEach(async () => {
-    tab.expectQuiet();
-    await tab.close();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await dashboard?.close();
   });
 
-  async function openPalette(): Promise<void> {
+  async function openPalette(page: Page): Promise<void> {
     await page.goto("/events");
     await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
     await page.keyboard.press("ControlOrMeta+k");
-    await palette().getByRole("option", { name: "Source acme" }).waitFor();
+    await paletteOf(page).getByRole("option", { name: "Source acme" }).waitFor();
   }
 
-  async function showErrors(...titles: readonly string[]): Promise<void> {
+  async function showErrors(page: Page, ...titles: readonly string[]): Promise<void> {
     const [sample] = (await dashboard.ledger.errors.find({ limit: 1 })).errors;
     const errors = titles.map((title) => ({ ...sample, title, fingerprint: `1-${title}` }));
     await page.unrouteAll();
@@ -51,54 +36,58 @@ describeInBrowser("the page under a person's hands", () => {
     );
   }
 
-  test("the chosen entry of ⌘K stays chosen when a new error comes in above it", async () => {
-    await showErrors("pump-a", "pump-b");
-    await openPalette();
+  test("the chosen entry of ⌘K stays chosen when a new error comes in above it", async ({
+    page,
+  }) => {
+    await showErrors(page, "pump-a", "pump-b");
+    await openPalette(page);
     await page.keyboard.type("pump");
-    await palette().getByRole("option", { name: "Error pump-b" }).waitFor();
+    await paletteOf(page).getByRole("option", { name: "Error pump-b" }).waitFor();
     await page.keyboard.press("ArrowDown");
-    expect(await chosen().textContent()).toBe("Errorpump-b");
-    await showErrors("pump-c", "pump-a", "pump-b");
-    await palette().getByRole("option", { name: "Error pump-c" }).waitFor();
-    expect(await chosen().textContent()).toBe("Errorpump-b");
+    expect(await chosenOf(page).textContent()).toBe("Errorpump-b");
+    await showErrors(page, "pump-c", "pump-a", "pump-b");
+    await paletteOf(page).getByRole("option", { name: "Error pump-c" }).waitFor();
+    expect(await chosenOf(page).textContent()).toBe("Errorpump-b");
     await page.keyboard.press("Enter");
     await page.waitForURL("/errors/1-pump-b");
     await page.getByRole("alert").getByText("error_not_found").waitFor();
   });
 
-  test("the chosen entry of ⌘K is in sight in a low window", async () => {
+  test("the chosen entry of ⌘K is in sight in a low window", async ({ page }) => {
     await page.setViewportSize({ width: 640, height: 260 });
-    await openPalette();
+    await openPalette(page);
     await page.keyboard.press("ArrowUp");
-    const box = await chosen().boundingBox();
+    const box = await chosenOf(page).boundingBox();
     expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(260);
   });
 
-  test("⌘K leaves the keys of an input method and of the browser alone", async () => {
-    await openPalette();
+  test("⌘K leaves the keys of an input method and of the browser alone", async ({ page }) => {
+    await openPalette(page);
     await page.keyboard.type("acme");
-    const field = palette().getByRole("combobox");
+    const field = paletteOf(page).getByRole("combobox");
     await field.dispatchEvent("keydown", { key: "Enter", isComposing: true });
     expect(await field.inputValue()).toBe("acme");
     await page.keyboard.press("Escape");
-    await palette().waitFor({ state: "detached" });
+    await paletteOf(page).waitFor({ state: "detached" });
     await page.keyboard.press("Control+Shift+K");
-    expect(await palette().count()).toBe(0);
+    expect(await paletteOf(page).count()).toBe(0);
   });
 
-  test("one Escape closes ⌘K, also after typing, and gives the focus back", async () => {
-    await openPalette();
+  test("one Escape closes ⌘K, also after typing, and gives the focus back", async ({ page }) => {
+    await openPalette(page);
     await page.keyboard.press("Escape");
     const search = page.getByRole("searchbox", { name: "Search" });
     await search.focus();
     await page.keyboard.press("ControlOrMeta+k");
     await page.keyboard.type("acme");
     await page.keyboard.press("Escape");
-    await palette().waitFor({ state: "detached" });
+    await paletteOf(page).waitFor({ state: "detached" });
     expect(await search.evaluate((it) => it.matches(":focus"))).toBe(true);
   });
 
-  test("r retries the event that has the focus, also below events that only a queue has", async () => {
+  test("r retries the event that has the focus, also below events that only a queue has", async ({
+    page,
+  }) => {
     await page.goto("/events");
     const link = page.getByRole("link", { name: "evt_bad_2" });
     await page.getByRole("link", { name: "evt_waits_1" }).waitFor();
@@ -112,7 +101,7 @@ describeInBrowser("the page under a person's hands", () => {
     });
   });
 
-  test("the next event begins as each does, also when it was read before", async () => {
+  test("the next event begins as each does, also when it was read before", async ({ page }) => {
     await page.goto("/events?status=failed");
     await page.getByRole("link", { name: "evt_bad_2" }).click();
     const asReceived = page.getByRole("button", { name: "As received" });
@@ -126,7 +115,9 @@ describeInBrowser("the page under a person's hands", () => {
     expect(await asReceived.getAttribute("aria-pressed")).toBe("false");
   });
 
-  test("the charts go by the server's clock, and only the main button selects a time", async () => {
+  test("the charts go by the server's clock, and only the main button selects a time", async ({
+    page,
+  }) => {
     const now = Date.now();
     const at = new Date(now - MINUTE_MS).toISOString();
     const counts = { recorded: 1, completed: 1, failed: 0 };
@@ -143,14 +134,14 @@ describeInBrowser("the page under a person's hands", () => {
     await page.waitForURL(/\/events\?since=/);
   });
 
-  test("a page of errors past the last one does not say that none is open", async () => {
+  test("a page of errors past the last one does not say that none is open", async ({ page }) => {
     await page.goto("/errors?offset=50");
     await page.getByRole("heading", { name: "No more open errors" }).waitFor();
     await page.getByRole("button", { name: "← Previous" }).click();
     await page.getByText("1 error", { exact: true }).waitFor();
   });
 
-  test("what bull-board moves up is found in the audit", async () => {
+  test("what bull-board moves up is found in the audit", async ({ page }) => {
     await page.goto("/audit");
     await page.getByLabel("Action").selectOption("promote_many");
     await page.waitForURL("/audit?action=promote_many");

@@ -1,74 +1,57 @@
 import type { AnswerOf, SourceStats } from "@millrace/api-contract";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestDashboard, type TestDashboard } from "../dashboard/dashboard-fixture.ts";
-import { onRedis, type TestServers } from "../support/backends.ts";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, expect } from "vitest";
+import { useDashboard } from "../dashboard/dashboard-fixture.ts";
+import { onRedis } from "../support/backends.ts";
 import { expectAccessible } from "../support/accessibility.ts";
-import { describeInBrowser, openBrowser, openTab } from "../support/browser.ts";
+import { describeInBrowser, useBrowser } from "../support/browser.ts";
 
 describeInBrowser("health and forty sources", () => {
-  let servers: TestServers;
-  let dashboard: TestDashboard;
-  let browser: Browser;
-  beforeAll(async () => {
-    servers = await onRedis();
-    dashboard = await startTestDashboard(servers);
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    servers.redis?.thaw();
-    await browser?.close();
-    await dashboard?.close();
-  });
+  const dashboard = useDashboard(onRedis);
+  const { test } = useBrowser(() => `http://127.0.0.1:${dashboard.port}`);
+  afterEach(() => dashboard.servers.redis?.thaw());
 
   for (const width of [1_440, 400]) {
-    test(`a stopped Redis is in sight within 5 s at ${width} px, however far one has scrolled`, async () => {
-      const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`, {
-        viewport: { width, height: 700 },
-      });
-      const page = await openForty(tab.page);
+    test(`a stopped Redis is in sight within 5 s at ${width} px, however far one has scrolled`, async ({
+      page,
+    }) => {
+      await page.setViewportSize({ width, height: 700 });
+      await openForty(page);
       const strip = page.getByRole("region", { name: "Health" });
       await strip.getByText("No worker leads").waitFor();
       await expectAccessible(page, `forty sources at ${width} px`);
       expect(await hiddenWidth(page)).toBe(0);
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
-      servers.redis?.freeze();
+      dashboard.servers.redis?.freeze();
       await strip.getByRole("alert").getByText("Redis does not answer").waitFor({ timeout: 5_000 });
       await expectInSight(strip.getByText("Redis does not answer"), page);
-      servers.redis?.thaw();
+      dashboard.servers.redis?.thaw();
       await strip.getByText("Redis does not answer").waitFor({ state: "detached" });
-      tab.expectQuiet();
-      await tab.close();
     });
   }
 
-  test("the strip tells that the dashboard does not answer", async () => {
-    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
-    await tab.page.goto("/");
-    await tab.page.getByText("No worker leads").waitFor();
-    await tab.page.route("**/api/health", (route) => route.abort());
-    await tab.page.getByRole("alert").getByText("The dashboard does not answer").waitFor();
-    await tab.page.unrouteAll();
-    await tab.page.getByText("No worker leads").waitFor();
-    await tab.close();
+  test("the strip tells that the dashboard does not answer", async ({ page }) => {
+    await page.goto("/");
+    await page.getByText("No worker leads").waitFor();
+    await page.route("**/api/health", (route) => route.abort());
+    await page.getByRole("alert").getByText("The dashboard does not answer").waitFor();
+    await page.unrouteAll();
+    await page.getByText("No worker leads").waitFor();
   });
 
-  test("an answer about health that cannot be read is no good news", async () => {
-    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
-    await tab.page.route("**/api/health", (route) => route.fulfill({ json: { status: "ok" } }));
-    await tab.page.goto("/");
-    await tab.page.getByRole("alert").getByText("Health is not known").waitFor();
-    await tab.page.unrouteAll();
-    await tab.page.getByText("No worker leads").waitFor();
-    tab.expectQuiet();
-    await tab.close();
+  test("an answer about health that cannot be read is no good news", async ({ page }) => {
+    await page.route("**/api/health", (route) => route.fulfill({ json: { status: "ok" } }));
+    await page.goto("/");
+    await page.getByRole("alert").getByText("Health is not known").waitFor();
+    await page.unrouteAll();
+    await page.getByText("No worker leads").waitFor();
   });
 
-  test("while no queue answers, failures stay in sight at 400 px, and nobody reads that 0 are queued", async () => {
-    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`, {
-      viewport: { width: 400, height: 800 },
-    });
-    const page = await openForty(tab.page, AWAY);
+  test("while no queue answers, failures stay in sight at 400 px, and nobody reads that 0 are queued", async ({
+    page,
+  }) => {
+    await page.setViewportSize({ width: 400, height: 800 });
+    await openForty(page, AWAY);
     const name = page.getByRole("link", { name: LONG, exact: true });
     const failed = page.getByRole("link", { name: `2 failed events of ${LONG}` });
     for (const seen of [name, failed]) {
@@ -78,13 +61,9 @@ describeInBrowser("health and forty sources", () => {
     }
     expect(await hiddenWidth(page)).toBe(0);
     expect(await page.locator(".source-list tfoot td.queued").textContent()).toBe("–");
-    tab.expectQuiet();
-    await tab.close();
   });
 
-  test("what is being read is told, and no number stands for it", async () => {
-    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
-    const { page } = tab;
+  test("what is being read is told, and no number stands for it", async ({ page }) => {
     let answer = () => {};
     const answered = new Promise<void>((resolve) => (answer = resolve));
     await page.route(/api\/(?!session)/, async (route) => {
@@ -107,26 +86,21 @@ describeInBrowser("health and forty sources", () => {
     expect(range?.height).toBeLessThan(50);
     answer();
     await page.getByText("Not counted yet").waitFor();
-    tab.expectQuiet();
-    await tab.close();
   });
 
-  test("of forty sources those with the most failed events come first", async () => {
-    const tab = await openTab(browser, `http://127.0.0.1:${dashboard.port}`);
-    const page = await openForty(tab.page);
+  test("of forty sources those with the most failed events come first", async ({ page }) => {
+    await openForty(page);
     const rows = page.locator(".source-list tbody tr");
     expect(await rows.count()).toBe(40);
     expect(await rows.first().textContent()).toContain("source-05refuses");
     await page.getByText("source-05 refuses deliveries: 7 too_old in the last 5 min.").waitFor();
-    await tab.close();
   });
 });
 
-async function openForty(page: Page, stats = FORTY): Promise<Page> {
+async function openForty(page: Page, stats = FORTY): Promise<void> {
   await page.route("**/api/stats", (route) => route.fulfill({ json: stats }));
   await page.goto("/");
   await page.getByRole("link", { name: "source-05" }).first().waitFor();
-  return page;
 }
 
 async function hiddenWidth(page: Page): Promise<number> {

@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser } from "../support/browser.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 import { useStorePage } from "./store-page.ts";
 
@@ -10,18 +11,19 @@ const LOST = 6;
 
 describeInBrowser("the list of the ledger's page", () => {
   const on = useStorePage();
+  const tab = openForAll(on.open);
   let page: Page;
   const ids = () => page.locator("td.id a").allTextContents();
   const failed = () => on.countOf("status = 'failed'");
 
   beforeAll(async () => {
-    ({ page } = on);
+    ({ page } = tab);
     await on.store.command("send", "hookmesh", "user.created", "--count", String(USERS));
     await on.shipByPigeon("--count", String(LOST));
     await until(async () => (await on.countOf("status = 'completed'")) === USERS);
     await until(async () => (await failed()) === LOST);
   });
-  afterEach(() => on.tab.expectQuiet());
+  afterEach(() => tab.expectQuiet());
 
   test("a filter lives in the URL: a reload keeps it, and Back takes it off", async () => {
     await page.goto("/events");

@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import exported from "../fixtures/on-call/millrace.config.ts";
 import { BROKEN } from "../fixtures/on-call/handlers.ts";
 import { expectAccessible } from "../support/accessibility.ts";
 import { onRedis } from "../support/backends.ts";
-import { describeInBrowser, openBrowser, openTab, type Tab } from "../support/browser.ts";
+import { describeInBrowser, useBrowser } from "../support/browser.ts";
 import type { MillraceProcess } from "../support/millrace-process.ts";
+import { openForAll } from "../support/open-for.ts";
 import { post, startStack, type Stack } from "../support/pipeline.ts";
 import { PICTURES, takeAllPages } from "./pictures.ts";
 import { until } from "../support/until.ts";
@@ -21,10 +21,9 @@ const HOURS_MS = 4 * 3_600_000;
 vi.setConfig({ testTimeout: HOURS_MS, hookTimeout: HOURS_MS });
 
 describeInBrowser("a night on call", () => {
-  let stack: Stack;
+  const env = { MILLRACE_CONFIG: CONFIG };
+  const stack = openForAll(() => startStack(onRedis, { env, config: exported, worker: false }));
   let worker: MillraceProcess;
-  let browser: Browser;
-  let tab: Tab;
 
   const one = async (text: string): Promise<number> =>
     (await stack.pipeline.database.query<{ n: number }>(text)).rows[0]?.n ?? -1;
@@ -40,8 +39,6 @@ describeInBrowser("a night on call", () => {
   };
 
   beforeAll(async () => {
-    const env = { MILLRACE_CONFIG: CONFIG };
-    stack = await startStack(onRedis, { env, config: exported, worker: false });
     worker = await stack.pipeline.start("worker");
     await complete(stack, COMPLETED);
     await fail(stack, FAILED);
@@ -51,13 +48,9 @@ describeInBrowser("a night on call", () => {
         FAILED * BROKEN.length,
       { withinMs: HOURS_MS, what: "every broken event failed" },
     );
-    browser = await openBrowser();
-    tab = await openTab(browser, stack.dashboard.url);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await stack?.close();
-  });
+  const on = useBrowser(() => stack.dashboard.url);
+  const tab = openForAll(on.open);
 
   test("failures of twelve causes are twelve rows", async () => {
     const { page } = tab;
@@ -150,7 +143,7 @@ describeInBrowser("a night on call", () => {
   });
 
   if (PICTURES !== undefined) {
-    test("every page's picture is taken", () => takeAllPages(browser, stack.dashboard.url));
+    test("every page's picture is taken", () => takeAllPages(on.browser, stack.dashboard.url));
   }
 });
 

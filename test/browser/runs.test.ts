@@ -2,6 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { expectAccessible } from "../support/accessibility.ts";
 import { describeInBrowser } from "../support/browser.ts";
+import { openForAll } from "../support/open-for.ts";
 import { until } from "../support/until.ts";
 import { useStorePage } from "./store-page.ts";
 
@@ -10,17 +11,18 @@ const LOST = 6;
 
 describeInBrowser("bulk runs on the ledger's page", () => {
   const on = useStorePage();
+  const tab = openForAll(on.open);
   let page: Page;
   const { countOf } = on;
 
   beforeAll(async () => {
-    ({ page } = on);
+    ({ page } = tab);
     await on.store.command("send", "hookmesh", "user.created", "--count", String(USERS));
     await on.shipByPigeon("--count", String(LOST));
     await until(async () => (await countOf("status = 'completed'")) === USERS);
     await until(async () => (await countOf("status = 'failed'")) === LOST);
   });
-  afterEach(() => on.tab.expectQuiet());
+  afterEach(() => tab.expectQuiet());
 
   async function expectNarrow(what: string): Promise<void> {
     await page.setViewportSize({ width: 400, height: 800 });

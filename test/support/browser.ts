@@ -1,12 +1,32 @@
-import { chromium, type Browser, type BrowserContextOptions } from "playwright-core";
-import { describe, expect, inject } from "vitest";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { describe, expect, inject, test as base } from "vitest";
+import { openForAll } from "./open-for.ts";
 
 export function describeInBrowser(title: string, suite: () => void): void {
   describe.skipIf(inject("chromium") === undefined)(`${title} (needs chromium)`, suite);
 }
 
-export async function openBrowser(): Promise<Browser> {
-  return await chromium.launch({
+/** A browser for a suite, with a `test` that gives each test a page of its own. */
+export function useBrowser(url: () => string) {
+  const held = openForAll(async () => {
+    const browser = await openBrowser();
+    return { browser, close: () => browser.close() };
+  });
+  const open = () => openTab(held.browser, url());
+  const test = base.extend<{ page: Page }>({
+    // oxlint-disable-next-line no-empty-pattern -- vitest reads from it what the fixture needs
+    page: async ({}, use) => {
+      const { page, expectQuiet, close } = await open();
+      await use(page);
+      expectQuiet();
+      await close();
+    },
+  });
+  return Object.assign(held, { open, test });
+}
+
+function openBrowser(): Promise<Browser> {
+  return chromium.launch({
     executablePath: inject("chromium") ?? "",
     args: [
       ...["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"],
@@ -14,8 +34,6 @@ export async function openBrowser(): Promise<Browser> {
     ],
   });
 }
-
-export type Tab = Awaited<ReturnType<typeof openTab>>;
 
 export async function openTab(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({
