@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect } from "vitest";
 import { useDashboard } from "../dashboard/dashboard-fixture.ts";
+import { expectAccessible } from "../support/accessibility.ts";
 import { onRedis } from "../support/backends.ts";
 import { describeInBrowser, useBrowser } from "../support/browser.ts";
 
@@ -145,5 +146,21 @@ describeInBrowser("the page under a person's hands", () => {
     await page.goto("/audit");
     await page.getByLabel("Action").selectOption("promote_many");
     await page.waitForURL("/audit?action=promote_many");
+  });
+
+  test("an event is shown beside the list, and j goes on to the next one", async ({ page }) => {
+    await page.goto("/events?status=failed");
+    const side = page.getByRole("complementary", { name: "Event" });
+    const linkTo = (id: string) => side.getByRole("link", { name: id });
+    await page.locator("td.status").first().click();
+    await linkTo("evt_bad_2").waitFor();
+    await expectAccessible(page, "an event beside the list");
+    for (const key of ["j", "j"]) await page.keyboard.press(key);
+    await linkTo("evt_bad_1").waitFor();
+    await page.reload();
+    await linkTo("evt_bad_1").waitFor();
+    await page.keyboard.press("Escape");
+    await side.waitFor({ state: "detached" });
+    expect(new URL(page.url()).search).toBe("?status=failed");
   });
 });

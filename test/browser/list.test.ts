@@ -291,22 +291,6 @@ describeInBrowser("the list of the ledger's page", () => {
     await palette.waitFor({ state: "detached" });
   });
 
-  test("an event is shown beside the list, and j goes on to the next one", async () => {
-    await page.goto("/events?status=failed");
-    const side = page.getByRole("complementary", { name: "Event" });
-    await page.locator("td.status").first().click();
-    const [first = "", second = ""] = await ids();
-    await side.getByRole("link", { name: first }).waitFor();
-    await expectAccessible(page, "an event beside the list");
-    for (const key of ["j", "j"]) await page.keyboard.press(key);
-    await side.getByRole("link", { name: second }).waitFor();
-    await page.reload();
-    await side.getByRole("link", { name: second }).waitFor();
-    await page.keyboard.press("Escape");
-    await side.waitFor({ state: "detached" });
-    expect(new URL(page.url()).search).toBe("?status=failed");
-  });
-
   test("at 1,440 px no type is broken inside a word", async () => {
     await page.setViewportSize({ width: 1_440, height: 900 });
     await page.goto("/events");
