@@ -18,6 +18,7 @@ const NIGHTLY = [
   "test/attacks/unknown-source.test.ts",
   "test/bench/smallest.test.ts",
   "test/browser/event.test.ts",
+  "test/browser/hands.test.ts",
   "test/browser/health.test.ts",
   "test/browser/list.test.ts",
   "test/browser/on-call.test.ts",
