@@ -163,7 +163,7 @@ describeInBrowser("an event on the ledger's page", () => {
 
   test("is reached, and run again, with nothing but a keyboard", async ({ page }) => {
     await page.goto("/events?status=failed");
-    await page.getByRole("link", { name: "evt_order_1" }).waitFor();
+    await page.getByRole("link", { name: "evt_order_1", exact: true }).waitFor();
     await page.keyboard.press("Tab");
     expect(await focused(page)).toBe("Skip to the content");
     await page.keyboard.press("Enter");
@@ -239,7 +239,7 @@ describeInBrowser("an event on the ledger's page", () => {
     await page.getByText('Unknown carrier "pigeon"').waitFor();
     const lines = await page
       .locator("tr.failed")
-      .filter({ hasText: "evt_order_1" })
+      .filter({ has: page.getByRole("link", { name: "evt_order_1", exact: true }) })
       .evaluate((row) => {
         const cells = [...row.querySelectorAll("td, .badge")].map((cell) =>
           cell.getBoundingClientRect(),
