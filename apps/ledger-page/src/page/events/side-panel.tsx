@@ -8,7 +8,7 @@ import { Timeline } from "../event/timeline.tsx";
 import { ErrorNote } from "../parts/notice.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
 
-/** The link of the event that is beside the list, in the URL, and the ways to change it. */
+/** The link of the event that is next to the list, in the URL, and the ways to change it. */
 export function useSidePanel() {
   const [query] = useSearchParams();
   const { state } = useLocation();

@@ -130,7 +130,7 @@ const KEYS = [
   ["/", "Search"],
   ["j", "Next event of the list"],
   ["k", "Previous event of the list"],
-  ["p", "Show the event beside the list, or hide it"],
+  ["p", "Show the event next to the list, or hide it"],
   ["Enter", "Open the event"],
   ["r", "Retry the selected events, or the failed one that has the focus or is open"],
   ["?", "This help"],
