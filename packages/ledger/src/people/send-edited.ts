@@ -18,11 +18,11 @@ export interface Edit {
 }
 
 // Numbers the edited events of one event. Two calls at once can take the same number: the second
-// inserts nothing and is sent again.
+// inserts nothing and is sent again. Its trace is not the delivery's.
 const SEND_EDITED = `
 WITH origin AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation, coalesce($7, e.type) AS type,
-    coalesce(e.own_headers, b.headers, '{}') || jsonb_build_object('${EDITED_HEADER}', e.event_id) AS headers,
+    coalesce(e.own_headers, b.headers, '{}') - 'traceparent' || jsonb_build_object('${EDITED_HEADER}', e.event_id) AS headers,
     e.event_id || '${EDITED_MARK}' || (1 + (
       SELECT count(*) FROM millrace.events sent
       WHERE sent.parent_source = e.source AND sent.parent_event_id = e.event_id
