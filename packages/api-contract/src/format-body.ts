@@ -50,7 +50,7 @@ function kindOf(piece: string, next: string | undefined): Token["kind"] {
   return next === ":" ? "key" : "string";
 }
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

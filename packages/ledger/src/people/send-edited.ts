@@ -6,7 +6,7 @@ import {
   type EnvelopedEvent,
   type EventLookup,
 } from "@millrace/core";
-import { isStorableKey, packKeys } from "../claims/event-batch.ts";
+import { isStorableKey } from "../claims/event-batch.ts";
 import { packFind } from "../claims/same-message.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { eventColumn } from "../repair/ledger-status.ts";
@@ -29,8 +29,7 @@ WITH origin AS MATERIALIZED (
         AND sent.source = e.source AND sent.generation = 0
     )) AS edited_id
   FROM millrace.events e LEFT JOIN millrace.bodies b ON b.day = e.body_day AND b.id = e.body_id
-  WHERE e.source = ($1::text[])[1] AND e.event_id = ($2::text[])[1]
-    AND e.generation = coalesce(($3::int[])[1], e.generation)
+  WHERE e.source = $1 AND e.event_id = $2 AND ($3::int IS NULL OR e.generation = $3)
   ORDER BY e.generation DESC LIMIT 1
 ),
 fresh AS (
@@ -50,7 +49,7 @@ stored AS (
 )
 SELECT ${eventColumn("f", "f.generation")} FROM origin LEFT JOIN fresh f ON true`;
 
-/** Calls at once that a number is found among. */
+/** So many calls at once find a number each. */
 const TRIES = 10;
 
 /**
@@ -63,8 +62,9 @@ export async function sendEdited(
   { body, type }: Edit,
 ): Promise<EnvelopedEvent | undefined> {
   if (!isStorableKey(lookup)) return undefined;
-  const find = packFind(ledger, { source: lookup.source, body });
-  const values = [...packKeys([lookup]), bodyHash(body), body, find, type ?? null];
+  const { source, eventId, generation } = lookup;
+  const find = packFind(ledger, { source, body });
+  const values = [source, eventId, generation, bodyHash(body), body, find, type];
   const query = { name: "millrace_send_edited", text: SEND_EDITED, values };
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { rows } = await ledger.send<{ event: Partial<EnvelopedEvent> }>(query);

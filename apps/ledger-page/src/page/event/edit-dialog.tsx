@@ -1,4 +1,5 @@
 import type { EventDetail } from "@millrace/api-contract";
+import { isJson } from "@millrace/api-contract/format-body";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { request } from "../api/request.ts";
@@ -63,13 +64,4 @@ export function EditDialog({ event, text, onClose }: Props) {
       </label>
     </ReasonDialog>
   );
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
