@@ -76,9 +76,10 @@ describe.each(["nginx.conf", "Caddyfile", "haproxy.cfg"] as const)("%s", (file) 
         } as const;
         const send = () => post(hooks, { ...event, data: "é".repeat(size / 2) });
         const sent = await send();
-        // The page: the delivery that finds an ingress down fails in Caddy.
+        // The page: the delivery that finds an ingress down fails in Caddy. A busy machine lets Caddy
+        // give up on one that is taken in, so that its repeat is a duplicate.
         const isFound = sent.status === 502 && file === "Caddyfile";
-        expect(isFound ? await send() : sent).toMatchObject({ status: 202 });
+        expect(isFound ? [200, 202] : [202]).toContain((isFound ? await send() : sent).status);
       }
       for (const path of ["/metrics", "/healthz", "/readyz", "/"]) {
         expect((await fetch(`${hooks}${path}`)).status).toBe(404);
