@@ -62,14 +62,9 @@ describeInBrowser("the list of the ledger's page", () => {
   });
 
   test("an answer that is no list of events is an error, and the ledger is not called empty", async () => {
-    const answers = [
-      {},
-      { events: { 0: "evt_1" }, next: null },
-      { events: [null], next: null },
-      { events: [{ source: "hookmesh" }], next: null },
-      "events",
-    ];
-    for (const json of answers) {
+    const list = (events: unknown) => ({ events, next: null });
+    const lists = [list({ 0: "evt_1" }), list([null]), list([{ source: "hookmesh" }])];
+    for (const json of [{}, "events", ...lists]) {
       await page.unrouteAll();
       await page.route(/api\/events\?/, (route) => route.fulfill({ json }));
       await page.goto("/events");
@@ -214,12 +209,8 @@ describeInBrowser("the list of the ledger's page", () => {
     await page.getByText(`${LOST} events on this page`).waitFor();
     const [first = "", second = ""] = await ids();
     const focused = () => page.evaluate("document.activeElement.textContent");
-    for (const [key, id] of [
-      ["j", first],
-      ["j", second],
-      ["k", first],
-    ] as const) {
-      await page.keyboard.press(key);
+    for (const [at, id] of [first, second, first].entries()) {
+      await page.keyboard.press(at < 2 ? "j" : "k");
       expect(await focused()).toBe(id);
     }
     await page.keyboard.press("r");
