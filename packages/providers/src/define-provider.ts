@@ -155,10 +155,19 @@ function createProvider<DataField extends string>(
       `Cannot define "${name}": idIsSigned needs a signature, and a token covers nothing`,
     );
   }
+  const { keptHeaders = ["content-type", ...[id, type].flatMap(headersOf)] } = parts;
+  // A sender could claim that its event is an edited one, or emitted by a long chain.
+  const own = keptHeaders.find((header) => header.startsWith("millrace-"));
+  if (own !== undefined) {
+    throw new MillraceError(
+      "invalid_config",
+      `Cannot define "${name}": it keeps the header "${own}", and only Millrace writes millrace-* ones`,
+    );
+  }
   return {
     bodyBytesMax: BODY_BYTES_MAX,
-    keptHeaders: ["content-type", ...[id, type].flatMap(headersOf)],
     ...parts,
+    keptHeaders,
     methods: challenge === undefined ? ["POST"] : [...new Set(["POST", challenge.method])],
     idIsSigned,
     ...(!scheme.coversBody && { authenticatedOnly: true }),

@@ -82,6 +82,12 @@ test("hmac() hands on the source's policy and keeps its own options", () => {
   expect(provider.keptHeaders).toEqual(["content-type", "x-id"]);
 });
 
+test("a header that only Millrace writes is not kept of a delivery", () => {
+  expect(() => hmac({ ...base, id: "header:millrace-edited-from" })).toThrow(
+    /keeps the header "millrace-edited-from"/,
+  );
+});
+
 test("the id counts as signed exactly when it lies in what is signed", () => {
   expect(hmac(base).provider.idIsSigned).toBe(false);
   expect(hmac({ ...base, message: "{id}.{body}" }).provider.idIsSigned).toBe(true);
