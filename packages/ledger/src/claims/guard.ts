@@ -18,6 +18,7 @@ import { forgetPrepared, isStale, keepsPrepared, preparedName } from "../connect
 import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
   classify,
+  readQuery,
   SAVEPOINT_PREFIX,
   Savepoints,
   type StatementKind,
@@ -31,8 +32,6 @@ const LIMITED: ReadonlyMap<string, "contended" | "slow"> = new Map([
   [SQLSTATE.deadlockDetected, "contended"],
   [SQLSTATE.queryCanceled, "slow"],
 ]);
-
-const DONE = Promise.resolve();
 
 export class Guard implements EmitTarget {
   /** The first error of a query, even if the handler swallowed it. */
@@ -107,7 +106,7 @@ export class Guard implements EmitTarget {
     this.#requireOpen();
     const isWritten = this.#savepoints?.isAnyOpen === true;
     this.emitted.add(event, { isWritten });
-    const written = isWritten ? this.#writeNow(event) : DONE;
+    const written = isWritten ? this.#writeNow(event) : Promise.resolve();
     return (this.#emitCalls ??= new AwaitedCalls()).track(`an emit to "${event.source}"`, written);
   }
 
@@ -195,37 +194,6 @@ export class Guard implements EmitTarget {
     const isPassing = isConnectionError(error) || isStale(error);
     return isOurs && isPassing ? databaseUnavailable(error) : error;
   }
-}
-
-// Drops `queryMode`, `rows` and Submittables of drizzle's config: they could hold a portal open.
-function readQuery(
-  config: unknown,
-  values: unknown[] | undefined,
-): pg.QueryConfig & { queryMode: "extended" } {
-  const given = typeof config === "string" ? { text: config } : config;
-  if (!isQueryConfig(given)) {
-    throw new MillraceError(
-      "tx_control_refused",
-      "Cannot run this in a handler: it is not a query",
-    );
-  }
-  const rowMode = given.rowMode === undefined ? {} : { rowMode: given.rowMode };
-  // A statement prepared by such a name would keep the ledger's own off the connection.
-  const isOurs = typeof given.name === "string" && given.name.startsWith("millrace_");
-  return {
-    text: given.text,
-    values: values ?? given.values ?? [],
-    name: isOurs ? undefined : given.name,
-    types: given.types,
-    ...rowMode,
-    queryMode: "extended",
-  };
-}
-
-function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "array" } {
-  return (
-    typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
-  );
 }
 
 const VERBS = {

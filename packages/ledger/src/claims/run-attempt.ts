@@ -28,6 +28,7 @@ import {
   PLAN_BY_KEY,
   REFUSE_TRANSACTION,
   rollback,
+  rollbackAttempt,
 } from "../connection/transaction.ts";
 import { admit, RECORD_FIRST, type Admitted } from "./admit.ts";
 import type { Emitted, EmitTarget } from "./emit.ts";
@@ -192,7 +193,7 @@ async function runAttempt<Event>(
       throw settleError(error, connection, guard);
     }
   } catch (error) {
-    await undo(connection, signal);
+    await rollbackAttempt(connection, signal);
     throw error;
   } finally {
     releaseHandlers(ledger, connection, source);
@@ -219,19 +220,6 @@ async function runGuarded(
     throw guard.explain(error);
   } finally {
     guard.seal();
-  }
-}
-
-// A stopped attempt may still have a query running: its connection is cut.
-async function undo(connection: PooledConnection, signal: StopSignal): Promise<void> {
-  if (signal.aborted) {
-    connection.destroy();
-    return;
-  }
-  try {
-    await unlessAborted(signal, rollback(connection));
-  } catch {
-    connection.destroy();
   }
 }
 

@@ -12,11 +12,11 @@ import {
   type PooledConnection,
 } from "../connection/connection.ts";
 import type { Emitted } from "./emit.ts";
-import { isDatabaseUnavailable } from "../connection/database-errors.ts";
+import { isDatabaseUnavailable, isOfLedger } from "../connection/database-errors.ts";
 import { GroupRuns, type GroupPart, type GroupRun, type GroupUnit } from "./group-runs.ts";
 import type { Guard } from "./guard.ts";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
-import { complete, isOfLedger, settleError, type AttemptEnd, type FinishedRun } from "./settle.ts";
+import { complete, settleError, type AttemptEnd, type FinishedRun } from "./settle.ts";
 import { isDataError, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import { rollback } from "../connection/transaction.ts";
 

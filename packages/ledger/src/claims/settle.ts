@@ -6,11 +6,17 @@ import {
   type OnEmitted,
   type Outcome,
 } from "@millrace/core";
-import { databaseUnavailable, ledgerError, messageOf } from "../connection/database-errors.ts";
+import {
+  databaseUnavailable,
+  isRecordedElsewhere,
+  ledgerError,
+  messageOf,
+} from "../connection/database-errors.ts";
 import { end, type PooledConnection } from "../connection/connection.ts";
 import { command, type Statement } from "../connection/pipeline.ts";
 import {
   PLAN_BY_KEY,
+  REFUSE_COMPLETION,
   REFUSE_TRANSACTION,
   requireCommitted,
   rollback,
@@ -113,9 +119,6 @@ export interface FinishedRun {
 
 const ROW_COLUMNS = `source, event_id, generation, type, body_hash, unsigned, digest, received_at, recorded_at,
     pending_since, body_id, body_day, find, refused, attempts, started_at, enqueued_at, status, outcome, processed_at`;
-
-const REFUSE_COMPLETION =
-  "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
 
 // Inserts new events, and updates rows that are there. Raises rather than write less than all. A
 // row that another connection has inserted violates the primary key. All times are of one
@@ -232,15 +235,6 @@ export async function complete(
     await rollback(connection);
     return { kind: "record_first", reason: "undone" };
   }
-}
-
-function isRecordedElsewhere(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
-}
-
-export function isOfLedger(error: unknown): boolean {
-  return error instanceof Error && "schema" in error && error.schema === "millrace";
 }
 
 const isNew = ({ isWaiting, recorded }: FinishedRun) => !isWaiting && recorded === 0;

@@ -1,3 +1,37 @@
+import { MillraceError } from "@millrace/core";
+import type pg from "pg";
+
+/** Drops `queryMode`, `rows`, and Submittables of drizzle's config: they could hold a portal open. */
+export function readQuery(
+  config: unknown,
+  values: unknown[] | undefined,
+): pg.QueryConfig & { queryMode: "extended" } {
+  const given = typeof config === "string" ? { text: config } : config;
+  if (!isQueryConfig(given)) {
+    throw new MillraceError(
+      "tx_control_refused",
+      "Cannot run this in a handler: it is not a query",
+    );
+  }
+  const rowMode = given.rowMode === undefined ? {} : { rowMode: given.rowMode };
+  // A statement prepared by such a name would keep the ledger's own off the connection.
+  const isOurs = typeof given.name === "string" && given.name.startsWith("millrace_");
+  return {
+    text: given.text,
+    values: values ?? given.values ?? [],
+    name: isOurs ? undefined : given.name,
+    types: given.types,
+    ...rowMode,
+    queryMode: "extended",
+  };
+}
+
+function isQueryConfig(value: unknown): value is pg.QueryConfig & { rowMode?: "array" } {
+  return (
+    typeof value === "object" && value !== null && "text" in value && typeof value.text === "string"
+  );
+}
+
 export type StatementKind =
   "control" | "savepoint" | "savepoint_end" | "session" | "copy" | "other";
 

@@ -87,3 +87,13 @@ export function messageOf(error: unknown): string {
   if (shown.message !== "") return shown.message;
   return "code" in shown ? String(shown.code) : shown.name;
 }
+
+/** True when another connection recorded an event that the transaction was to complete. */
+export function isRecordedElsewhere(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === SQLSTATE.notSettled || (state === SQLSTATE.uniqueViolation && isOfLedger(error));
+}
+
+export function isOfLedger(error: unknown): boolean {
+  return error instanceof Error && "schema" in error && error.schema === "millrace";
+}

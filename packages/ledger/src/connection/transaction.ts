@@ -1,4 +1,4 @@
-import { MillraceError } from "@millrace/core";
+import { MillraceError, unlessAborted, type StopSignal } from "@millrace/core";
 import type pg from "pg";
 import { databaseUnavailable, ledgerError } from "./database-errors.ts";
 import { acquireConnection, end, type PooledConnection } from "./connection.ts";
@@ -60,6 +60,9 @@ export function handlerLimits(limits: {
 export const REFUSE_TRANSACTION = `millrace.refuse(
     'Cannot complete the event: the handler has left its transaction, and what it wrote there may be committed',
     '${SQLSTATE.transactionChanged}')`;
+
+export const REFUSE_COMPLETION =
+  "millrace.refuse('Cannot complete first attempts: they are not all this transaction''s to complete')";
 
 /**
  * Runs `work` in a transaction, which an error rolls back. When the connection is lost during
@@ -141,6 +144,22 @@ export async function rollback(connection: PooledConnection): Promise<void> {
     await end(connection, "ROLLBACK");
   } catch {
     // The first error says what went wrong; this one only says that the connection is broken.
+    connection.destroy();
+  }
+}
+
+/** The connection of a stopped attempt is destroyed: a query of the handler may still run. */
+export async function rollbackAttempt(
+  connection: PooledConnection,
+  signal: StopSignal,
+): Promise<void> {
+  if (signal.aborted) {
+    connection.destroy();
+    return;
+  }
+  try {
+    await unlessAborted(signal, rollback(connection));
+  } catch {
     connection.destroy();
   }
 }

@@ -1,11 +1,11 @@
 import {
   matchesType,
-  MillraceError,
   parsePayload,
   PermanentError,
   EDITED_HEADER,
   tenantOf,
   textAt,
+  withDeadline,
   type EnvelopedEvent,
   type Handler,
   type HandlerContext,
@@ -28,6 +28,7 @@ import {
 import type { AttemptLog } from "./handler-log.ts";
 import { eventIdempotencyKey } from "./idempotency-key.ts";
 import { withOtherPart } from "./other-part.ts";
+import { readBySchema, type EventPayload } from "./read-by-schema.ts";
 
 export interface PlannedHandler {
   readonly handler: Handler;
@@ -68,6 +69,18 @@ export class Handlers {
       }
     }
     return plan;
+  }
+
+  /** Checks an event that is not recorded; undefined if no handler has checks. Never rejects. */
+  async planFirst(event: EnvelopedEvent, timeoutMs: number): Promise<Plan | "failed" | undefined> {
+    const { headers, body } = event;
+    if (body === undefined || !this.haveChecks(event)) return undefined;
+    try {
+      const late = () => new Error("Its schema takes too long");
+      return await withDeadline(this.plan(event, 1, { headers, body }), timeoutMs, late);
+    } catch {
+      return "failed";
+    }
   }
 
   async run(event: EnvelopedEvent, attempt: number, input: HandlerInput): Promise<Outcome> {
@@ -229,10 +242,6 @@ function withoutEmit(context: HandlerContext): HandlerContext {
   return Object.defineProperties({ emit: emitNothing }, parts) as HandlerContext;
 }
 
-interface EventPayload {
-  readonly value: JsonPayload;
-}
-
 /** The payload of a handler without a schema: the body, parsed once, on first use. */
 function bodyPayload(body: Uint8Array): EventPayload {
   let parsed: ReturnType<typeof parse> | undefined;
@@ -256,62 +265,4 @@ function parse(body: Uint8Array) {
   throw new PermanentError(
     `Cannot read event.payload: the body (${body.byteLength} bytes) is not JSON in UTF-8; read event.body instead`,
   );
-}
-
-type Schema = NonNullable<Handler["schema"]>;
-
-/** Reads a body by a schema. @throws `payload_mismatch`; the schema's own errors */
-async function readBySchema(schema: Schema, body: Uint8Array): Promise<EventPayload> {
-  // Each schema gets its own value, because it can change it.
-  const parsed = parsePayload(body);
-  if (parsed === undefined) {
-    throw mismatch(`the body (${body.byteLength} bytes) is not JSON in UTF-8`);
-  }
-  const result = await schema["~standard"].validate(parsed.value);
-  if (result.issues === undefined) return { value: result.value };
-  const { value } = parsePayload(body) ?? parsed;
-  const faults = result.issues.map((issue) => {
-    const keys = (issue.path ?? []).map((one) => (typeof one === "object" ? one.key : one));
-    return `${pathText(keys)} (${expectedBy(issue)}got ${typeAt(value, keys)})`;
-  });
-  throw mismatch(`its payload is not as the handler's schema says at ${listed(faults)}`);
-}
-
-function mismatch(reason: string): MillraceError {
-  return new MillraceError("payload_mismatch", `Cannot handle the event: ${reason}`);
-}
-
-/** The part of an issue that names a type, as zod, valibot, and arktype have it: no value. */
-function expectedBy(issue: object): string {
-  const { expected, code } = issue as { expected?: unknown; code?: unknown };
-  if (typeof expected === "string") return `expected ${cut(expected)}, `;
-  return typeof code === "string" ? `${cut(code)}, ` : "";
-}
-
-function typeAt(payload: unknown, keys: readonly PropertyKey[]): string {
-  const value = keys.reduce<unknown>((at, key) => Reflect.get(Object(at), key), payload);
-  if (value === undefined) return "nothing";
-  if (value === null) return "null";
-  return Array.isArray(value) ? "array" : typeof value;
-}
-
-const PATHS_MAX = 10;
-const PATH_CHARS_MAX = 100;
-
-function pathText(keys: readonly PropertyKey[]): string {
-  const text = keys
-    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "");
-  return text === "" ? "the payload itself" : cut(text);
-}
-
-function cut(text: string): string {
-  return text.length > PATH_CHARS_MAX ? `${text.slice(0, PATH_CHARS_MAX)}...` : text;
-}
-
-function listed(paths: readonly string[]): string {
-  const unique = [...new Set(paths)];
-  const more = unique.length - PATHS_MAX;
-  return [...unique.slice(0, PATHS_MAX), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }

@@ -2,8 +2,6 @@ import {
   failpoint,
   keyOf,
   wait,
-  withDeadline,
-  type AttemptFailure,
   type Claim,
   type EventJob,
   type EventKey,
@@ -11,16 +9,15 @@ import {
   type StopSignal,
 } from "@millrace/core";
 import { isDatabaseUnavailable, type Ledger } from "@millrace/ledger";
-import { failUnattempted, type FailureHook } from "./abandon-job.ts";
+import { failUnattempted } from "./abandon-job.ts";
 import {
   attemptRecorded,
   AttemptSignal,
   type AttemptDeps,
   type AttemptEnd,
 } from "../handler/run-attempt.ts";
-import type { DatabaseRetry } from "./database-retry.ts";
+import { failAttempt, type FailDeps } from "./fail-attempt.ts";
 import { describeError } from "../errors/describe-error.ts";
-import { errorDetails, type KeptOptions } from "../errors/error-details.ts";
 import type { FirstAttempts } from "../groups/first-attempts.ts";
 import { callThenWrite } from "../handler/make-calls.ts";
 import {
@@ -36,22 +33,17 @@ import {
   type FailedAttempt,
   type RetryDecision,
 } from "./retry-policy.ts";
-import type { Plan } from "../handler/run-handlers.ts";
 import type { Release, Slots } from "./slots.ts";
 import { checkJob, trustJob, unknownSource, type JobTrust } from "./trust-job.ts";
 
-export interface ProcessContext extends AttemptDeps {
+export interface ProcessContext extends AttemptDeps, FailDeps {
   readonly ledger: Ledger["claims"];
   readonly record: (job: EventJob) => Promise<RecordedClaim>;
-  readonly database: DatabaseRetry;
   readonly policies: ReadonlyMap<string, AttemptPolicy>;
   readonly slots: Slots;
   readonly callSlots: Slots;
   readonly firstAttempts: FirstAttempts | undefined;
-  readonly kept: KeptOptions;
   readonly signsJobs: boolean;
-  readonly hook: FailureHook | undefined;
-  readonly random: () => number;
   /** Aborts when events that wait for a slot are handed back to the queue. */
   readonly draining: StopSignal;
   /** Aborts when events that run are handed back too. */
@@ -155,23 +147,10 @@ export class EventRun {
     const { draining, firstAttempts } = this.#context;
     if (job.event.generation > 0 || job.startedBefore !== false) return undefined;
     if (!this.#trust.isTrusted || draining.aborted || this.#hasCalls()) return undefined;
-    const plan = await this.#check();
+    const { handlers, handlerTimeoutMs } = this.#context;
+    const plan = await handlers.planFirst(job.event, handlerTimeoutMs);
     // It is recorded first, and then fails by the ledger's content.
     return plan === "failed" ? undefined : await firstAttempts?.attempt({ job, plan });
-  }
-
-  async #check(): Promise<Plan | "failed" | undefined> {
-    const { event } = this.#job;
-    const { handlers, handlerTimeoutMs } = this.#context;
-    const { headers, body } = event;
-    if (body === undefined || !handlers.haveChecks(event)) return undefined;
-    try {
-      const late = () => new Error("Its schema takes too long");
-      const plan = handlers.plan(event, 1, { headers, body });
-      return await withDeadline(plan, handlerTimeoutMs, late);
-    } catch {
-      return "failed";
-    }
   }
 
   async #endFirst(end: AttemptEnd, policy: AttemptPolicy): Promise<JobResult> {
@@ -279,44 +258,12 @@ export class EventRun {
     return await this.#fail(claim, decideRetry(end, claim, policy, this.#context), end);
   }
 
-  async #fail(
+  #fail(
     claim: ClaimedAttempt,
     decision: RetryDecision,
     attempted?: FailedAttempt,
   ): Promise<JobResult> {
-    const key = this.#key;
-    const context = this.#context;
-    const { attempt } = claim;
-    const { code, message, counts, afterMs } = decision;
-    const details = errorDetails(decision, attempted, context.kept);
-    const { run, event } = this.#job;
-    const recorded = await this.#recordFailure(attempt, { ...decision, run, details });
-    if (recorded === "lost") return lost(context.random);
-    const { type } = event;
-    const final = decision.final && recorded === "recorded";
-    context.notify({ kind: "attempt_failed", key, type, attempt, code, message, final, counts });
-    if (final) context.hook?.call({ ...key, type, attempts: attempt, code, message });
-    if (code === "lost_claim") return lost(context.random);
-    if (final) return { kind: "failed", code, message, recorded: true };
-    if (recorded === "recorded") return { ...retry(code, message, afterMs), recorded: true };
-    // A last failure has no delay of its own, and the refusal of its record does not pass at once.
-    return retry(code, message, Math.max(afterMs, context.database.delayMs(0)));
-  }
-
-  async #recordFailure(
-    attempt: number,
-    failure: AttemptFailure,
-  ): Promise<"recorded" | "lost" | "unrecorded"> {
-    const key = this.#key;
-    const context = this.#context;
-    failpoint("worker.before_fail");
-    try {
-      const step = () => context.ledger.fail(key, attempt, failure);
-      return await context.database.retry(step, this.#stop);
-    } catch (error) {
-      context.notify({ kind: "unrecorded", key, step: "fail", message: describeError(error) });
-      return "unrecorded";
-    }
+    return failAttempt({ job: this.#job, claim, decision, attempted }, this.#stop, this.#context);
   }
 
   #notStarted(): JobResult {
