@@ -1,7 +1,7 @@
 import { MillraceError } from "@millrace/core";
 import type pg from "pg";
 
-/** Drops `queryMode`, `rows`, and Submittables of drizzle's config: they could hold a portal open. */
+/** Drops `queryMode`, `rows`, and Submittables of drizzle's config: they can hold a portal open. */
 export function readQuery(
   config: unknown,
   values: unknown[] | undefined,

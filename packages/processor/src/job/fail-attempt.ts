@@ -35,7 +35,7 @@ interface FailedRun {
   readonly attempted: FailedAttempt | undefined;
 }
 
-/** Records a failed attempt, tells of it, and returns its job's result. Never rejects. */
+/** Records and reports a failed attempt, and returns its job's result. Never rejects. */
 export async function failAttempt(
   { job, claim, decision, attempted }: FailedRun,
   stop: AttemptSignal,
