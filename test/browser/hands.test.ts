@@ -146,6 +146,12 @@ describeInBrowser("the page under a person's hands", () => {
     await page.goto("/audit");
     await page.getByLabel("Action").selectOption("promote_many");
     await page.waitForURL("/audit?action=promote_many");
+    await page.goto("/audit");
+    await page.getByRole("cell", { name: "Read body" }).first().waitFor();
+    await page.getByLabel("Search").fill("action:read_body by:nobody");
+    await page.getByText("No matching entries").waitFor();
+    await page.getByLabel("Search").fill("kind:read");
+    await page.getByRole("alert").getByText("`kind` is not among").waitFor();
   });
 
   test("an event is shown beside the list, and j goes on to the next one", async ({ page }) => {

@@ -78,6 +78,10 @@ describeInBrowser("bulk runs on the ledger's page", () => {
     await page.goto("/runs");
     await page.getByRole("cell", { name: "paused" }).waitFor();
     await expectAccessible(page, "the list of runs");
+    await page.getByLabel("Search").fill("state:stopped nothing so");
+    await page.getByText("No matching runs").waitFor();
+    await page.getByLabel("Search").fill("");
+    await page.getByText("No matching runs").waitFor({ state: "detached" });
     await expectNarrow("the list of runs in a narrow window");
     await page.getByRole("link", { name: "2 replay" }).click();
     await page.getByLabel("Events per second").fill("0.5");

@@ -18,7 +18,7 @@ async function working<T>(during: () => Promise<T>): Promise<T> {
     await runner.close();
   }
 }
-const lastRun = async () => (await stores.ledger.bulkRuns.find(1))[0];
+const lastRun = async () => (await stores.ledger.bulkRuns.find({ limit: 1 }))[0];
 
 test("a retry of many is watched to its end, and says what became of its events", async () => {
   for (const id of ["evt_a1", "evt_a2", "evt_a3"]) await stores.fail(id);
@@ -80,6 +80,13 @@ test("Ctrl-C stops watching and not the run, which other commands change", async
     new RegExp(`^RUN .*\n${id} +retry +paused +0/1 .*5/s +tester`),
   );
   expect((await run("runs", "stop", id)).stdout).toContain(`stopped run ${id}`);
+  const states = async (...find: string[]) =>
+    (await run("runs", "--json", "--find", find.join(" "))).stdout.match(/"state":"\w+"/g);
+  expect(await states("state:stopped", "verb:retry", "by:tester", "since:1h")).toEqual([
+    '"state":"stopped"',
+  ]);
+  expect(await states("state:running")).toBeNull();
+  expect((await run("runs", "--find", "nothing so")).stdout).toBe("No bulk run matches.\n");
   expect((await run("runs", "resume", id)).stdout).toContain(`run ${id} is running`);
   expect((await run("runs", "stop", id)).stdout).toContain(`stopped run ${id}`);
   expect(await run("runs", "pause", id)).toMatchObject({

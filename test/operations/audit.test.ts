@@ -191,5 +191,15 @@ onOneBackend("the audit", (prepare) => {
       const asked = stores.ledger.audit.find({ limit: 1, cursor: wrong });
       await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
     }
+    const words = ["EVT_TWO_1", "replay"];
+    const { entries: found, next } = await stores.ledger.audit.find({ words, limit: 1 });
+    expect(found).toMatchObject([{ action: "replay", event_id: "evt_two_1" }]);
+    const rest = await stores.ledger.audit.find({ words, limit: 1, cursor: next ?? "" });
+    expect(rest.entries).toMatchObject([{ action: "replay", event_id: "evt_two_1" }]);
+    const since = new Date(Date.now() + 60_000);
+    for (const none of [{ since }, { words: ["no such word"] }]) {
+      const page = await stores.ledger.audit.find({ ...none, limit: 50 });
+      expect(page).toEqual({ entries: [], next: null });
+    }
   });
 });

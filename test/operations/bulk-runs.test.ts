@@ -233,7 +233,7 @@ onOneBackend("a bulk run", (prepare) => {
     expect(counted).toEqual({ count: 1_001, more: false, skipped: { not_settled: 1_001 } });
     lead();
     const runs = await until(async () => {
-      const [last, first] = await stores.ledger.bulkRuns.find(2);
+      const [last, first] = await stores.ledger.bulkRuns.find({ limit: 2 });
       return first?.listed !== 0 && last?.listed !== 0 && [last, first];
     });
     for (const run of runs) if (run !== undefined) await change(run, { state: "stopped" });

@@ -95,6 +95,8 @@ export const auditQuery = z.strictObject({
   event_id: name(1_024).optional(),
   action: name(64).optional(),
   actor: name(1_024).optional(),
+  /** A search: `action:retry since:7d carrier`. */
+  find: name(1_024).optional(),
   ...page,
 });
 
@@ -191,7 +193,7 @@ const named = z
 /** Keys of a retry that go with a list of events too. */
 const WITH_NAMES: ReadonlySet<string> = new Set(["events", "reason", "dryRun"]);
 
-export const runsQuery = z.strictObject({ limit: page.limit });
+export const runsQuery = auditQuery.pick({ find: true, limit: true });
 
 export const runBody = z.strictObject({
   state: z.enum(["running", "paused", "stopped"]).optional(),

@@ -16,10 +16,14 @@ const TERM = /(?:([A-Za-z_][\w-]*):)?(?:"((?:[^"\\]|\\.)*)"|([^\s"]+)|)(?:\s+|$)
 
 /**
  * Reads `source:stripe since:1h customer:cus_1 evt_12`. Without `labels`, the names of the sources'
- * `find`, any name is taken for one.
+ * `find`, any name is taken for one. `keys` are those of the list's filters.
  * @throws `invalid_request` that names the word
  */
-export function parseSearch(text: string, labels?: readonly string[]): Search {
+export function parseSearch(
+  text: string,
+  labels?: readonly string[],
+  keys: readonly string[] = SEARCH_KEYS,
+): Search {
   const filter: Record<string, string> = {};
   const values: string[] = [];
   const words: string[] = [];
@@ -33,12 +37,12 @@ export function parseSearch(text: string, labels?: readonly string[]): Search {
     if (term === "") throw refused(rest.slice(at), "its quote is not closed");
     if (value === "") throw refused(term, "nothing is asked for");
     if (key === undefined) words.push(value);
-    else if (key === "body") body.push(value);
-    else if (SEARCH_KEYS.includes(key)) {
+    else if (key === "body" && keys.includes(key)) body.push(value);
+    else if (keys.includes(key)) {
       if (key in filter) throw refused(term, `\`${key}:\` is there twice`);
       filter[key] = value;
     } else if (labels?.includes(key) === false) {
-      const known = [...new Set([...SEARCH_KEYS, ...labels])].join(", ");
+      const known = [...new Set([...keys, ...labels])].join(", ");
       throw refused(term, `\`${key}\` is not among ${known}. In quotes it is searched as it is`);
     } else values.push(findText(key, value));
   }

@@ -8,7 +8,7 @@
  * Deadlines: Postgres' timeouts, and one of each transaction (ledger-context.ts, transaction.ts).
  * Nothing is retried here: an error worth a retry is `database_unavailable`.
  */
-export type { Actor, AuditedAct, AuditedFact, AuditJson } from "./people/audit.ts";
+export type { Actor, AuditedAct, AuditedFact, AuditJson, ListSearch } from "./people/audit.ts";
 export type { SeenSession } from "./people/sessions.ts";
 export type { AttemptLimits } from "./claims/run-attempt.ts";
 export type { BegunEvent } from "./claims/calls.ts";

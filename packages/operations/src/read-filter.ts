@@ -1,6 +1,6 @@
 import { parseSearch, readMoment, readRequest, searchFilter } from "@millrace/api-contract";
 import { MillraceError, type Config } from "@millrace/core";
-import type { EventSearch, Ledger } from "@millrace/ledger";
+import type { EventSearch, Ledger, ListSearch } from "@millrace/ledger";
 
 const FINGERPRINT = /^\d+-[0-9a-f]*$/;
 /** Errors that a search by their text looks at, the last seen first. */
@@ -38,6 +38,32 @@ export async function readFilter<Filter extends EventSearch>(
   }
   const found = await errors.find({ q: error, limit: ERRORS_MAX });
   return { ...asked, ...search, errors: found.errors.map(({ fingerprint }) => fingerprint) };
+}
+
+const LIST_TERMS = {
+  audit: { source: "source", event: "eventId", action: "action", by: "actor" },
+  runs: { verb: "verb", state: "state", by: "startedBy" },
+} as const;
+
+type Names<List extends keyof typeof LIST_TERMS> = (typeof LIST_TERMS)[List];
+type ListTerms<List extends keyof typeof LIST_TERMS> = {
+  readonly [Name in Names<List>[keyof Names<List>] & string]?: string;
+};
+
+/**
+ * Reads the search of the audit or of the runs: terms, and words that an entry must contain.
+ * @throws `invalid_request`
+ */
+export function readListSearch<List extends keyof typeof LIST_TERMS>(
+  list: List,
+  find: string | undefined,
+): ListSearch & ListTerms<List> {
+  const names: Readonly<Record<string, string>> = LIST_TERMS[list];
+  const { filter, words } = parseSearch(find ?? "", [], [...Object.keys(names), "since", "until"]);
+  const { since, until, ...terms } = Object.fromEntries(Object.entries(filter).map(termOf));
+  const times = readRequest(searchFilter.pick({ since: true, until: true }), { since, until });
+  const named = Object.entries(terms).map(([key, text]) => [names[key], text]);
+  return { ...Object.fromEntries(named), ...times, ...(words.length > 0 && { words }) };
 }
 
 /** A time may be an age. */

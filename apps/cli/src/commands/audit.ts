@@ -1,4 +1,5 @@
 import type { AuditEntry } from "@millrace/api-contract";
+import { readListSearch } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
@@ -13,6 +14,7 @@ Examples:
   $ millrace audit
   $ millrace audit --action retry_many --user ops
   $ millrace audit --source stripe --event evt_123
+  $ millrace audit --find 'by:ops since:7d carrier'
   $ millrace audit --limit 1000000 --json > audit.jsonl`;
 
 interface Options {
@@ -20,6 +22,7 @@ interface Options {
   readonly event?: string;
   readonly action?: string;
   readonly user?: string;
+  readonly find?: string;
   readonly limit: number;
   readonly json?: true;
 }
@@ -34,6 +37,7 @@ export function addCommands(program: Command, context: CliContext): void {
     .option("--event <id>", "what was done to the event with this id")
     .option("--action <action>", "such as retry, replay_many, pause, sign_in, or read_body")
     .option("--user <name>", "what this user, or this token, did")
+    .option("--find <search>", "a search, such as 'since:7d action:retry carrier'")
     .option("--limit <n>", "maximum number of entries", wholeNumber({ min: 1, max: 1e9 }), 50)
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", HELP)
@@ -42,12 +46,13 @@ export function addCommands(program: Command, context: CliContext): void {
 
 async function listAudit(context: CliContext, options: Options): Promise<void> {
   const { source, event: eventId, action, user: actor, json } = options;
+  const search = readListSearch("audit", options.find);
   await withLedger(context, async ({ audit }) => {
     let left = options.limit;
     let cursor: string | undefined;
     do {
       const limit = Math.min(PAGE_MAX, left);
-      const page = await audit.find({ source, eventId, action, actor, limit, cursor });
+      const page = await audit.find({ source, eventId, action, actor, ...search, limit, cursor });
       const isFirst = cursor === undefined;
       writeList(context, page.entries, {
         json,

@@ -1,6 +1,6 @@
 import type { BulkRun } from "@millrace/api-contract";
 import type { BulkRunChange } from "@millrace/ledger";
-import { changeBulkRun } from "@millrace/operations";
+import { changeBulkRun, readListSearch } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
@@ -31,9 +31,10 @@ export function addCommands(program: Command, context: CliContext): void {
       wholeNumber({ min: 1, max: 200 }),
       20,
     )
+    .option("--find <search>", "list those that match, such as 'state:stopped since:7d carrier'")
     .option("--json", "print JSON lines instead of a table")
     .addHelpText("after", RUNS_HELP)
-    .action(async (id: number | undefined, options: { limit: number; json?: true }) => {
+    .action(async (id: number | undefined, options: ListOptions) => {
       if (id === undefined) return await listRuns(context, options);
       await withLedger(context, async (ledger) => {
         const run = await ledger.bulkRuns.get(id);
@@ -70,16 +71,20 @@ interface ChangeOptions {
   readonly json?: true;
 }
 
+interface ListOptions {
+  readonly limit: number;
+  readonly find?: string;
+  readonly json?: true;
+}
+
 const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
 
-async function listRuns(
-  context: CliContext,
-  { limit, json }: { readonly limit: number; readonly json?: true },
-): Promise<void> {
+async function listRuns(context: CliContext, { limit, find, json }: ListOptions): Promise<void> {
+  const search = readListSearch("runs", find);
   await withLedger(context, async (ledger) => {
-    writeList(context, await ledger.bulkRuns.find(limit), {
+    writeList(context, await ledger.bulkRuns.find({ limit, ...search }), {
       json,
-      none: "No bulk run yet.",
+      none: find === undefined ? "No bulk run yet." : "No bulk run matches.",
       heads: ["RUN", "VERB", "STATE", "REACHED", "COMPLETED", "FAILED", "PENDING", "RATE", "BY"],
       rowOf: (run) => [
         ...[String(run.id), run.verb, run.state],

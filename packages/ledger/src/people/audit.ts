@@ -29,9 +29,15 @@ export interface AuditedFact extends Omit<AuditIntent, "filter" | "reason"> {
   readonly result: AuditJson;
 }
 
-type AuditQuery = Omit<ReadQueryOf<"get /audit">, "event_id"> & {
-  readonly eventId?: string | undefined;
-};
+/** Of a list's entries: times, and words that an entry must contain, in either case. */
+export interface ListSearch {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  readonly words?: readonly string[] | undefined;
+}
+
+type AuditQuery = Omit<ReadQueryOf<"get /audit">, "event_id" | "find"> &
+  ListSearch & { readonly eventId?: string | undefined };
 
 // An index holds no long names.
 const NAME_BYTES_MAX = 256;
@@ -64,8 +70,14 @@ WHERE ($1::text IS NULL OR source = $1)
   AND ($3::text IS NULL OR action = $3)
   AND ($4::text IS NULL OR actor = $4)
   AND ($5::bigint IS NULL OR audit.id < $5)
+  AND ($7::timestamptz IS NULL OR audit.at >= $7)
+  AND ($8::timestamptz IS NULL OR audit.at < $8)
 ORDER BY audit.id DESC
 LIMIT $6`;
+
+/** Entries that a search for words reads for a page. */
+const SEARCHED_MAX = 20_000;
+const STEP = 1_000;
 
 export async function beginAudit(ledger: LedgerContext, intent: AuditIntent): Promise<string> {
   const { generation, filter, reason } = intent;
@@ -105,18 +117,37 @@ function cutNames<Act extends Omit<AuditIntent, "filter" | "reason">>(act: Act) 
   };
 }
 
-/** @throws `invalid_request` for a cursor that is not valid */
+/**
+ * A search for words reads 20,000 entries at most; `next` goes on from there.
+ * @throws `invalid_request` for a cursor that is not valid
+ */
 export async function findAudit(
   ledger: LedgerContext,
-  { source, eventId, action, actor, limit, cursor }: AuditQuery,
+  { source, eventId, action, actor, since, until, words, limit, cursor }: AuditQuery,
 ): Promise<AuditPage> {
   if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
     throw new MillraceError("invalid_request", "Cannot list the audit: the cursor is not valid");
   }
   const filter = [source, eventId, action, actor];
   if (!areStorable(filter)) return { entries: [], next: null };
-  const values = [...filter, cursor, limit + 1];
-  const { rows } = await ledger.send<AuditEntry>({ text: FIND_AUDIT, values });
-  const page = rows.slice(0, limit).map(toWire);
-  return { entries: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
+  const step = words === undefined ? limit + 1 : STEP;
+  const entries: AuditEntry[] = [];
+  let last = cursor;
+  for (let searched = step; ; searched += step) {
+    const values = [...filter, last, step, since, until];
+    const { rows } = await ledger.send<AuditEntry>({ text: FIND_AUDIT, values });
+    for (const row of rows) {
+      if (entries.length === limit) return { entries, next: last ?? null };
+      last = row.id;
+      const entry = toWire(row);
+      if (contains(entry, words)) entries.push(entry);
+    }
+    if (rows.length < step) return { entries, next: null };
+    if (searched >= SEARCHED_MAX) return { entries, next: last ?? null };
+  }
+}
+
+function contains(entry: AuditEntry, words: readonly string[] = []): boolean {
+  const text = words.length === 0 ? "" : JSON.stringify(Object.values(entry)).toLowerCase();
+  return words.every((word) => text.includes(JSON.stringify(word).slice(1, -1).toLowerCase()));
 }

@@ -1,7 +1,7 @@
 import type { BulkRun } from "@millrace/api-contract";
-import { MillraceError } from "@millrace/core";
+import { areStorable, MillraceError } from "@millrace/core";
 import { cutGiven, cutText, toJson } from "../connection/cut-text.ts";
-import type { Actor } from "./audit.ts";
+import type { Actor, ListSearch } from "./audit.ts";
 import type { EventFilter } from "../reads/find-events.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 import { statement } from "../connection/statement.ts";
@@ -60,7 +60,17 @@ SELECT r.id::float8 AS id, r.verb, r.filter, r.snapshot_at, r.events_max AS "lim
   r.listed, r.done, r.skipped, r.error, r.started_by, r.role, r.via, r.reason, r.created_at, r.taken_at,
   r.finished_at, r.canary, r.canary_state, r.failed_share_max, coalesce(r.results, c.counted) AS results
 FROM (
-  SELECT * FROM millrace.bulk_runs WHERE $1::bigint IS NULL OR id = $1 ORDER BY id DESC LIMIT $2
+  SELECT * FROM millrace.bulk_runs
+  WHERE ($1::bigint IS NULL OR id = $1)
+    AND ($3::text IS NULL OR verb = $3) AND ($4::text IS NULL OR state = $4)
+    AND ($5::text IS NULL OR started_by = $5)
+    AND ($6::timestamptz IS NULL OR created_at >= $6)
+    AND ($7::timestamptz IS NULL OR created_at < $7)
+    AND NOT EXISTS (
+      SELECT FROM unnest($8::text[]) AS word
+      WHERE position(lower(word) IN lower(concat_ws(' ', verb, state, started_by, reason, error, filter))) = 0
+    )
+  ORDER BY id DESC LIMIT $2
 ) AS r
 CROSS JOIN LATERAL (
   ${COUNT_RESULTS}
@@ -115,16 +125,32 @@ export async function startRun(ledger: LedgerContext, run: NewBulkRun): Promise<
   return await getRun(ledger, rows[0]?.id ?? 0);
 }
 
-export async function findRuns(ledger: LedgerContext, limit: number): Promise<BulkRun[]> {
-  return (await queryWireRows<Row>(ledger, FIND, [null, limit])).map(toRun);
+interface RunSearch extends ListSearch {
+  readonly limit: number;
+  readonly verb?: string | undefined;
+  readonly state?: string | undefined;
+  readonly startedBy?: string | undefined;
+}
+
+export async function findRuns(ledger: LedgerContext, search: RunSearch): Promise<BulkRun[]> {
+  const { verb, state, startedBy, words = [] } = search;
+  return areStorable([verb, state, startedBy, ...words]) ? await find(ledger, search) : [];
+}
+
+async function find(
+  ledger: LedgerContext,
+  { id, limit, verb, state, startedBy, since, until, words }: RunSearch & { readonly id?: number },
+): Promise<BulkRun[]> {
+  const values = [id, limit, verb, state, startedBy, since, until, words];
+  return (await queryWireRows<Row>(ledger, FIND, values)).map(toRun);
 }
 
 /** @throws `run_not_found` */
 export async function getRun(ledger: LedgerContext, id: number): Promise<BulkRun> {
   if (!Number.isSafeInteger(id)) throw notFound();
-  const [row] = await queryWireRows<Row>(ledger, FIND, [id, 1]);
-  if (row === undefined) throw notFound();
-  return toRun(row);
+  const [run] = await find(ledger, { id, limit: 1 });
+  if (run === undefined) throw notFound();
+  return run;
 }
 
 /** The worker sees a change before its next batch. @throws `run_not_found`, `run_ended` */

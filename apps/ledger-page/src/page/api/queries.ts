@@ -153,11 +153,13 @@ export const auditQuery = (query: QueryText<"get /audit">) =>
   queryOptions({ ...ask("get /audit", { query }), placeholderData: keepPreviousData });
 
 /** Each call counts the events of runs that have not settled. */
-export const runsQuery = queryOptions({
-  queryKey: ["runs"],
-  queryFn: ({ signal }) => timed(() => request("get /runs", { signal })),
-  refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
-});
+export const runsQuery = (query: QueryText<"get /runs"> = {}) =>
+  queryOptions({
+    queryKey: ["runs", query],
+    queryFn: ({ signal }) => timed(() => request("get /runs", { query, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) => Math.max(LIST_EVERY, (data?.tookMs ?? 0) * LIST_REST),
+  });
 
 export function runQuery(id: string) {
   return queryOptions({

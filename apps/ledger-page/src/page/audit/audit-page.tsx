@@ -14,9 +14,8 @@ import { FilterText } from "../runs/bulk-dialog.tsx";
 export function AuditPage() {
   const { given, change, field } = useUrlFields("cursor");
   const cursor = given("cursor");
-  const [source, event_id] = [given("source"), given("event_id")];
-  const [action, actor] = [given("action"), given("actor")];
-  const audit = useQuery(auditQuery({ limit: "50", cursor, source, event_id, action, actor }));
+  const [source, action, find] = [given("source"), given("action"), given("find")];
+  const audit = useQuery(auditQuery({ limit: "50", cursor, source, action, find }));
   const { data, error } = audit;
   const next = audit.isPlaceholderData ? null : (data?.next ?? null);
   return (
@@ -34,13 +33,12 @@ export function AuditPage() {
           {...field("action")}
         />
         <SourceFilter {...field("source")} />
-        <TextFilter label="Event ID" placeholder="Event ID" {...field("event_id")} />
-        <TextFilter label="By" placeholder="User" {...field("actor")} />
+        <TextFilter label="Search" placeholder="by:ops event:evt_1 since:7d" {...field("find")} />
       </Filters>
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
       {data?.entries.length === 0 && (
         <div className="empty">
-          <h2>No entries yet</h2>
+          <h2>{find === undefined ? "No entries yet" : "No matching entries"}</h2>
           <p>
             Every retry, replay, pause, and resume is recorded here, with who did it and why, and
             every sign-in and reading of a body.

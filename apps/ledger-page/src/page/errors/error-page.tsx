@@ -190,7 +190,7 @@ function Samples({ error: { fingerprint: error } }: Props) {
 }
 
 function Runs({ error: { fingerprint } }: Props) {
-  const { data } = useQuery(runsQuery);
+  const { data } = useQuery(runsQuery());
   const runs = data?.runs.filter(({ filter }) => filter["error"] === fingerprint) ?? [];
   if (runs.length === 0) return null;
   return (

@@ -6,7 +6,7 @@ import { auditQuery } from "../api/queries.ts";
 import { bodyHref } from "../api/request.ts";
 import { StatusBadge } from "../parts/badge.tsx";
 import { countOf, personName } from "../parts/format.ts";
-import { eventLink } from "../parts/list-filter.ts";
+import { eventLink, searchTerm } from "../parts/list-filter.ts";
 import { CopyButton, ErrorNote } from "../parts/notice.tsx";
 import { Fact, Panel } from "../parts/panel.tsx";
 import { Age } from "../parts/time.tsx";
@@ -62,7 +62,9 @@ export function EventAudit({ event: { source, event_id } }: { event: EventDetail
     <Panel
       title="Audit"
       tools={
-        <Link to={`/audit?${new URLSearchParams({ source, event_id })}`}>View full audit</Link>
+        <Link to={`/audit?${new URLSearchParams({ source, find: searchTerm("event", event_id) })}`}>
+          View full audit
+        </Link>
       }
     >
       {error && <ErrorNote error={error} />}

@@ -8,6 +8,7 @@ import { runQuery, runsQuery } from "../api/queries.ts";
 import { request } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/notice.tsx";
+import { Filters, TextFilter, useUrlFields } from "../parts/filters.tsx";
 import { formatCount, personName } from "../parts/format.ts";
 import { Age } from "../parts/time.tsx";
 import { PageHead, useTitle } from "../parts/panel.tsx";
@@ -171,7 +172,9 @@ function RunActs({ run, heading }: RunProps) {
 }
 
 export function RunsPage() {
-  const runs = useQuery(runsQuery);
+  const { given, field } = useUrlFields("cursor");
+  const find = given("find");
+  const runs = useQuery(runsQuery({ find }));
   const { data, error } = runs;
   return (
     <section className="list">
@@ -183,9 +186,12 @@ export function RunsPage() {
       <p role="status" className="quiet">
         {data === undefined && error === null && "Loading…"}
       </p>
+      <Filters label="Runs">
+        <TextFilter label="Search" placeholder="state:stopped by:ops since:7d" {...field("find")} />
+      </Filters>
       {data?.runs.length === 0 && (
         <div className="empty">
-          <h2>No runs yet</h2>
+          <h2>{find === undefined ? "No runs yet" : "No matching runs"}</h2>
           <p>Retry or replay many events in the ledger to start one.</p>
         </div>
       )}
