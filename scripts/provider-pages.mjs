@@ -53,6 +53,7 @@ function pageOf({ name, facts, provider }) {
     "Handshake, answer": facts.answer ?? "202, 200 for a duplicate",
     Deadline: facts.deadline ?? NOT_DOCUMENTED,
     Repeats: facts.repeats ?? NOT_DOCUMENTED,
+    "Read in": readIn(facts.repeatsRead),
     Lost: facts.lost ?? "",
     "Largest body": `${provider.bodyBytesMax / 1024 / 1024} MiB`,
     "Test from the sender": facts.test ?? NOT_DOCUMENTED,
@@ -66,6 +67,12 @@ function pageOf({ name, facts, provider }) {
     ...["[All senders](README.md)", ""],
     ...lines.map(([title, text]) => `- **${title}:** ${text}`),
   ]);
+}
+
+/** The page that states the deadline and the repeats, or the one of the two that \`part\` names. */
+function readIn(read) {
+  if (read === undefined) return "";
+  return `<${read.url}>${read.part === undefined ? "" : ` (${read.part})`}, on ${read.date}`;
 }
 
 function sampleOf(provider) {

@@ -129,5 +129,6 @@ export const googlePubsub = defineProviderWith<GooglePubsubOptions, "message">(
     type: "json:message.attributes.eventType",
     typeIsOptional: true,
     dataField: "message",
+    repeatsDays: 7,
   }),
 );

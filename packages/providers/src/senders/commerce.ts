@@ -37,6 +37,7 @@ const ADYEN_FIELDS = [
  */
 export const adyen = defineProvider({
   name: "adyen",
+  repeatsDays: 30,
   verify: signedItems,
   authenticatedOnly: true,
   each: "notificationItems",
@@ -71,6 +72,7 @@ function signedItems(request: Delivery, secret: string): boolean {
 /** Events of Coinbase Commerce. `id` of the body names a delivery, and `event.id` the event. */
 export const coinbaseCommerce = defineProvider({
   name: "coinbase-commerce",
+  repeatsDays: 3,
   verify: signature({ header: "x-cc-webhook-signature" }),
   id: "json:event.id",
   type: "json:event.type",

@@ -119,6 +119,7 @@ export const typeform = defineProvider({
 /** Events of WorkOS. */
 export const workos = defineProvider({
   name: "workos",
+  repeatsDays: 3,
   verify: timedSignature("workos-signature", { time: { unit: "ms" }, toleranceMs: 180_000 }),
   id: "json:id",
   type: "json:event",
