@@ -41,11 +41,12 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
   if (!canMatch(filter)) return { events: [], next: null, searched_to: null };
   const scanned = scannedOf(filter);
   const { text, values } = listQuery(filter, limit + 1, scanned);
-  const rows = await queryRows<ListedRow>(ledger, text, values);
-  const page = rows.slice(0, limit);
-  const last = rows.length > limit ? page.at(-1) : scanned && (await lastScanned(ledger, scanned));
+  const rows = await queryRows<FoundRow>(ledger, text, values);
+  const found = scanned === undefined ? rows : rows.filter(({ matches }) => matches);
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : rows.find(({ is_last }) => is_last);
   return {
-    events: page.map(({ recorded_at_text: _text, ...event }) => toWire(event)),
+    events: page.map(({ recorded_at_text: _, matches: _m, is_last: _l, ...row }) => toWire(row)),
     next: last === undefined ? null : cursorOf(last),
     searched_to: null,
   };
@@ -69,15 +70,6 @@ export function scannedOf(filter: EventFilter): EventFilter | undefined {
   const isIndexed = unindexed.every((value) => value === undefined);
   if (isIndexed && named.length === searchWords.length) return undefined;
   return { ...others, searchWords: named, status: isFailed ? status : undefined };
-}
-
-async function lastScanned(
-  ledger: LedgerContext,
-  filter: EventFilter,
-): Promise<ListedRow | undefined> {
-  const { text, values } = listQuery(filter, 1);
-  const offset = scannedMax(filter) - 1;
-  return (await queryRows<ListedRow>(ledger, `${text} OFFSET ${offset}`, values))[0];
 }
 
 export async function countEvents(
@@ -105,6 +97,7 @@ const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
 export type EventCounts = Pick<EventRow, "source" | "status"> & { readonly count: number };
 
 export type ListedRow = EventRow & { readonly recorded_at_text: string };
+type FoundRow = ListedRow & { readonly matches?: boolean; readonly is_last?: boolean };
 
 /** With Postgres' own text of the time, since a Date has no microseconds. */
 export function cursorOf({ recorded_at_text, source, event_id, generation }: ListedRow): string {
@@ -112,7 +105,10 @@ export function cursorOf({ recorded_at_text, source, event_id, generation }: Lis
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/** @param scanned - a wider filter, of whose events only the first are looked at. */
+/**
+ * @param scanned - a wider filter, of whose events only the first are looked at. The last of these
+ * is a row too, so that the next page can go on from there.
+ */
 export function listQuery(
   filter: EventFilter,
   limit: number,
@@ -120,9 +116,19 @@ export function listQuery(
 ): { readonly text: string; readonly values: unknown[] } {
   const values: unknown[] = [];
   const from = windowOf(scanned, values);
-  const text = `
+  const where = conditionsOf(filter, values);
+  const order = orderOf(filter);
+  const text =
+    scanned === undefined
+      ? `
 SELECT ${LISTED_COLUMNS}
-FROM ${from} e WHERE ${conditionsOf(filter, values)} ${orderOf(filter)} LIMIT ${limit}`;
+FROM ${from} e WHERE ${where} ${order} LIMIT ${limit}`
+      : `
+SELECT ${LISTED_COLUMNS}, ${where} AS matches, is_last
+FROM (
+  SELECT *, row_number() OVER (${order}) = ${scannedMax(scanned)} AS is_last FROM ${from} looked_at
+) e
+WHERE ${where} OR is_last ${order} LIMIT ${limit}`;
   return { text, values };
 }
 
