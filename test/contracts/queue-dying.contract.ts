@@ -67,7 +67,8 @@ export function queueDying(fixture: QueueFixture): void {
       await fixture.server.stealLock(queueName("acme"), jobId("evt_1", 0));
       await until(() => runs[0]?.signal.aborted);
       expect(runs[0]?.signal.reason).toMatchObject({ code: "lost_claim" });
-      expect(kinds()).toContain("lock_lost");
+      // The renewal of the lock notices it, or another look at stalled jobs does before that.
+      expect(["lock_lost", "stalled"].some((kind) => kinds().includes(kind))).toBe(true);
       await untilState("evt_1", "completed");
       expect(runs.at(-1)?.run).toBe(runs[0]?.run);
     });
