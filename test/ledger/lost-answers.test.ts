@@ -93,3 +93,19 @@ test("A stale wait of an event that was given up and retried changes nothing, lo
     expect(await it.ask(text, [event.eventId])).toEqual([{ waits, next_attempt_at: null }]);
   }
 });
+
+test("A late failure changes nothing of an event that has completed, or was given up", async () => {
+  const completed = anEvent();
+  await it.complete(completed);
+  const givenUp = anEvent();
+  await claim(ledger, givenUp);
+  const reason = { code: "gave_up", message: "stalled", run: "run-1" } as const;
+  await ledger.repair.abandonEvent(keyOf(givenUp), reason);
+  for (const [event, status] of [
+    [completed, "completed"],
+    [givenUp, "failed"],
+  ] as const) {
+    expect(await ledger.claims.fail(keyOf(event), 1, failure)).toBe("lost");
+    expect(await it.statusOf(event)).toBe(status);
+  }
+});
