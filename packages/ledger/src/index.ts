@@ -38,7 +38,7 @@ export { ensurePartitions } from "./schema/bodies.ts";
 export type { BodyPartition } from "./retention/body-partitions.ts";
 export { createRetentionLedger, type RetentionLedger } from "./retention/index.ts";
 export type { RetryManyAnswer } from "./people/retry-many.ts";
-export { ERRORS_MAX } from "./reads/find-incidents.ts";
+export { partOf } from "./reads/find-incidents.ts";
 export { LATEST_EVENTS, latestTypes } from "./reads/count-events.ts";
 export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";

@@ -6,7 +6,7 @@ import {
   type EmittedEvent,
 } from "@millrace/core";
 import type { DisagreementKind } from "@millrace/api-contract";
-import { ERRORS_MAX, type Ledger } from "@millrace/ledger";
+import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
 import { findFailingSources, findRefusing } from "./sender-findings.ts";
@@ -42,7 +42,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
   const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
-    ...openedErrors(found.errors, path),
+    ...openedErrors(found, path),
     ...failing.map(({ source, text }) => {
       const title = `In the last 10 minutes ${text}`;
       return { kind: "source.failing", key: source, title, details: [], url: ofSource(source) };
@@ -64,9 +64,10 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       url: ofSource(source),
     })),
     ...disagreed(deps, path("")),
-    ...found.runs.map(({ id, verb, state, done, error }) => ({
+    ...found.runs.map(({ id, verb, state, done, error, finishedAt }) => ({
       kind: "run.ended",
-      key: String(id),
+      // A run that was stopped and goes on ends again.
+      key: `${id}|${Date.parse(finishedAt)}`,
       title: `Bulk run ${id} (${verb.replace("_", " ")}) ${state}: ${done} done`,
       details: error === null ? [] : [error],
       url: path(`runs/${id}`),
@@ -89,27 +90,42 @@ function disagreed({ disagreements }: Deps, url: string | undefined): Incident[]
   return [{ kind: "ledger.disagreed", key, title, details, url }];
 }
 
-type Opened = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>["errors"];
+type Found = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>;
+type Opened = Found["errors"][number];
 
-/** A deployment that breaks everything is one message. */
-function openedErrors(errors: Opened, path: (where: string) => string | undefined): Incident[] {
-  if (errors.length > ERRORS_MAX) {
-    const title = `More than ${ERRORS_MAX} new errors in 10 minutes`;
-    const details = errors.slice(0, ERRORS_MAX).map((error) => error.title);
-    return [{ kind: "errors.opened", key: "many", title, details, url: path("errors") }];
+/** Alerts of one error in ten minutes. Those that come behind them are gathered by the minute. */
+const ERRORS_MAX = 10;
+
+function openedErrors(
+  { errors, alerted, gatheredLately }: Found,
+  path: (where: string) => string | undefined,
+): Incident[] {
+  const [first] = errors;
+  if (first !== undefined && errors.length + alerted > ERRORS_MAX) {
+    if (gatheredLately) return [];
+    const title = errors.length === 1 ? "1 more new error" : `${errors.length} new errors`;
+    const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
+    const details = errors.map((error) => [titleOf(error), ...thrownAt(error)].join(". "));
+    const url = path("errors");
+    return [{ kind: "errors.opened", key, at: first.at, title, details, url }];
   }
-  return errors.map(({ fingerprint, title, isBack, at, attempts, sources, line }) => ({
-    kind: isBack ? "error.reopened" : "error.opened",
-    key: fingerprint,
-    at,
-    title: `${isBack ? "Error came back" : "New error"} in ${sources.join(", ")}: ${title}`,
+  return errors.map((error) => ({
+    kind: error.isBack ? "error.reopened" : "error.opened",
+    key: error.fingerprint,
+    at: error.at,
+    title: titleOf(error),
     details: [
-      ...(line === null ? [] : [`Thrown at ${line}`]),
-      `${attempts} failed ${attempts === 1 ? "attempt" : "attempts"} so far`,
+      ...thrownAt(error),
+      `${error.attempts} failed ${error.attempts === 1 ? "attempt" : "attempts"} so far`,
     ],
-    url: path(`errors/${fingerprint}`),
+    url: path(`errors/${error.fingerprint}`),
   }));
 }
+
+const titleOf = ({ isBack, sources, title }: Opened) =>
+  `${isBack ? "Error came back" : "New error"} in ${sources.join(", ")}: ${title}`;
+
+const thrownAt = ({ line }: Opened) => (line === null ? [] : [`Thrown at ${line}`]);
 
 function toEvent({ key, at, ...alert }: Incident): EmittedEvent {
   const now = new Date();

@@ -3,9 +3,17 @@ import type { BulkRun } from "@millrace/api-contract";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 export interface Incidents {
-  /** Open errors that came, or came back, in the last minutes; `ERRORS_MAX` and one at most. */
+  /** Open errors that came, or came back, in the last minutes, and that no alert has named. */
   readonly errors: readonly OpenedError[];
-  readonly runs: readonly Pick<BulkRun, "id" | "verb" | "state" | "done" | "error">[];
+  /** Alerts of one error in the last minutes. */
+  readonly alerted: number;
+  /** True when an alert of many errors is less than a minute old. */
+  readonly gatheredLately: boolean;
+  readonly runs: readonly EndedRun[];
+}
+
+interface EndedRun extends Pick<BulkRun, "id" | "verb" | "state" | "done" | "error"> {
+  readonly finishedAt: string;
 }
 
 interface OpenedError {
@@ -19,12 +27,21 @@ interface OpenedError {
   readonly line: string | null;
 }
 
-export const ERRORS_MAX = 10;
+/** Errors of one alert: its id has a part of the fingerprint of each. */
+const ERRORS_LISTED = 70;
+const PART = 12;
+/** Of the id of an alert of many errors. */
+export const partOf = (fingerprint: string): string => fingerprint.slice(0, PART);
 /** Longer than a change of the leader takes. */
 const RECENT = "interval '10 minutes'";
 
 const FIND_INCIDENTS = `
-WITH counts AS (
+WITH alerts AS MATERIALIZED (
+  SELECT event_id, recorded_at, event_id >= 'errors.' AS "isOfMany" FROM millrace.events
+  WHERE source = '${ALERTS_SOURCE}' AND event_id >= 'error.' AND event_id < 'errors.opened}'
+    AND recorded_at > now() - ${RECENT}
+),
+counts AS (
   SELECT fingerprint, min(first_seen_at) AS first_seen_at, sum(attempts)::float8 AS attempts,
     array_agg(DISTINCT source) AS sources,
     (array_agg(event_id ORDER BY last_seen_at DESC))[1] AS event_id
@@ -40,19 +57,30 @@ opened AS (
       ORDER BY a.attempt DESC, n LIMIT 1) AS line
   FROM counts c JOIN millrace.errors e USING (fingerprint)
   WHERE e.state = 'open' AND coalesce(e.reopened_at, c.first_seen_at) > now() - ${RECENT}
-  ORDER BY at LIMIT ${ERRORS_MAX + 1}
+    AND NOT EXISTS (
+      SELECT FROM alerts WHERE recorded_at >= coalesce(e.reopened_at, c.first_seen_at) AND (
+        position('|' || e.fingerprint || '|' IN alerts.event_id) > 0
+        OR position('|' || left(e.fingerprint, ${PART}) || '|' IN alerts.event_id) > 0
+      )
+    )
+  ORDER BY at LIMIT ${ERRORS_LISTED}
 ),
 runs AS (
-  SELECT id::float8 AS id, verb, state, done, error FROM millrace.bulk_runs
+  SELECT id::float8 AS id, verb, state, done, error, finished_at AS "finishedAt"
+  FROM millrace.bulk_runs
   WHERE finished_at > now() - ${RECENT} ORDER BY id
 )
 SELECT
   (SELECT coalesce(jsonb_agg(to_jsonb(o)), '[]') FROM opened o) AS errors,
+  (SELECT count(*)::int FROM alerts WHERE NOT "isOfMany") AS alerted,
+  EXISTS (
+    SELECT FROM alerts WHERE "isOfMany" AND recorded_at > now() - interval '1 minute'
+  ) AS "gatheredLately",
   (SELECT coalesce(jsonb_agg(to_jsonb(r)), '[]') FROM runs r) AS runs`;
 
 export async function findIncidents(ledger: LedgerContext): Promise<Incidents> {
   const [found] = await queryRows<Incidents>(ledger, FIND_INCIDENTS);
-  return found ?? { errors: [], runs: [] };
+  return found ?? { errors: [], alerted: 0, gatheredLately: false, runs: [] };
 }
 
 const FIND_SILENT = `
@@ -86,22 +114,30 @@ interface FailedShare {
   readonly usual: number | null;
 }
 
-// Bounded, because thousands of events can end in a second.
+// What the leading worker has counted by the minute, of every source, and the events since: at most
+// 10,000, because thousands can end in a second. An event that was retried counts at each end.
 const FIND_FAILED_SHARES = `
-WITH newest AS (
-  (SELECT source, status = 'failed' AS failed FROM millrace.events
-    WHERE processed_at >= now() - interval '10 minutes'
+WITH counted AS (
+  SELECT coalesce(max(counted_until), '-infinity') AS until FROM millrace.activity_progress
+),
+found AS (
+  SELECT source, events, kind = 'failed' AS failed FROM millrace.activity, counted
+  WHERE seconds = 60 AND kind <> 'recorded' AND at >= now() - interval '10 minutes' AND at < until
+  UNION ALL
+  (SELECT source, 1, status = 'failed' FROM millrace.events, counted
+    WHERE processed_at >= greatest(until, now() - interval '10 minutes')
     ORDER BY processed_at DESC LIMIT 10000)
   UNION ALL
-  (SELECT source, true FROM (
+  (SELECT source, 1, true FROM (
     SELECT source, status, last_error_code FROM millrace.events
     WHERE recorded_at >= now() - interval '10 minutes'
     ORDER BY recorded_at DESC LIMIT 10000
   ) AS recorded WHERE status = 'pending' AND last_error_code <> 'retry_later')
 ),
 shares AS (
-  SELECT source, count(*)::int AS events, count(*) FILTER (WHERE failed)::int AS failed
-  FROM newest WHERE source <> '${ALERTS_SOURCE}' GROUP BY source
+  SELECT source, sum(events)::int AS events,
+    coalesce(sum(events) FILTER (WHERE failed), 0)::int AS failed
+  FROM found WHERE source <> '${ALERTS_SOURCE}' GROUP BY source
 ),
 hours AS (
   SELECT source, coalesce(sum(events) FILTER (WHERE kind = 'failed'), 0) / sum(events) AS share
