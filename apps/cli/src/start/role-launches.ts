@@ -59,6 +59,8 @@ function ofOtherRoles(env: Variables, role: Role, sources: readonly string[]): V
   const ownerOf = (name: string): Role | undefined => {
     if (ofIngress.has(name)) return "ingress";
     if (name === "RETENTION_DATABASE_URL") return "worker";
+    // Workers link to it in alerts.
+    if (name === "DASHBOARD_URL") return undefined;
     return name.startsWith("DASHBOARD_") ? "dashboard" : undefined;
   };
   const names = Object.keys(env).filter((name) => (ownerOf(name) ?? role) !== role);
