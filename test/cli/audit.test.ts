@@ -41,12 +41,12 @@ onOneBackend("what the command does", (prepare) => {
     expect(JSON.parse(listed.stdout)).toMatchObject({ ...by, action: "pause", source: "patient" });
     const found = await run("audit", "--find", "by:tester action:pause since:1h Switch", "--json");
     expect(found.stdout).toBe(listed.stdout);
-    for (const [find, why] of [
+    for (const [find, cause] of [
       ["kind:pause", "`kind` is not among source, event, action, by, since, until"],
       ["since:soon", "since: must be a time"],
     ] as const) {
       const refused = await run("audit", "--find", find);
-      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(cause) });
     }
     const table = await run("audit", "--event", "evt_cli_1");
     expect(table.stdout).toMatch(

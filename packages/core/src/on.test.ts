@@ -44,7 +44,6 @@ test.each<[string, () => unknown, RegExp]>([
     /no part "when". Parts are batch/,
   ],
   ["no part", () => on("shop", "a", {}), /neither call nor write/],
-  ["no type", () => on("shop", [], () => {}), /a type must be a name/],
 ])("a handler with %s is refused by what to write", (_what, bind, words) => {
   expect(bind).toThrow(words);
 });

@@ -90,8 +90,7 @@ const unbound = (name: string, why: string) => `Cannot bind a handler to ${name}
 
 function listOf(names: string | readonly string[], what: string): readonly string[] {
   const list: unknown[] = Array.isArray(names) ? [...names] : [names];
-  const areNames = list.every((name) => typeof name === "string" && name !== "");
-  if (areNames && list.length > 0) return list as string[];
+  if (list.every((name) => typeof name === "string" && name !== "")) return list as string[];
   throw new TypeError(
     `Cannot bind a handler: a ${what} must be a name. Write on("stripe", "invoice.paid", async (event, { tx }) => { ... })`,
   );

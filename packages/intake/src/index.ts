@@ -3,8 +3,8 @@
  * checked first, then the signature (verifications.ts), then the events are named
  * (incoming-events.ts) and stored: in the queue, or in the ledger (event-stores.ts).
  * - Dedup: the store's. A delivery is acknowledged once all of its events are stored.
- * - Deadlines: a body's (incoming-body.ts), a verification's, and a store's (store-writer.ts), which
- *   has one circuit breaker.
+ * - Deadlines: a body's (incoming-body.ts), a verification's, and a write's (store-writer.ts).
+ *   One circuit breaker a store.
  * - Nothing is retried here but the next store: senders repeat what is not acknowledged.
  */
 export { createFetchAdapter } from "./adapters/fetch.ts";

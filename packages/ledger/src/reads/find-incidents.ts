@@ -114,7 +114,7 @@ interface FailedShare {
   readonly usual: number | null;
 }
 
-// What the leading worker has counted by the minute, of every source, and the events since: at most
+// Of every source, the leading worker's counts by the minute, and the events since then: at most
 // 10,000, because thousands can end in a second. An event that was retried counts at each end.
 const FIND_FAILED_SHARES = `
 WITH counted AS (
