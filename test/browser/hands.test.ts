@@ -150,6 +150,12 @@ describeInBrowser("the page under a person's hands", () => {
     await page.getByRole("cell", { name: "Read body" }).first().waitFor();
     await page.getByLabel("Search").fill("action:read_body by:nobody");
     await page.getByText("No matching entries").waitFor();
+    await page.route("**/api/audit?*", (route) =>
+      route.fulfill({ json: { entries: [], next: "7" } }),
+    );
+    await page.getByLabel("Search").fill("rare");
+    await page.getByText("No entry matches so far. Search on: Older →").waitFor();
+    await page.unrouteAll();
     await page.getByLabel("Search").fill("kind:read");
     await page.getByRole("alert").getByText("`kind` is not among").waitFor();
   });

@@ -44,8 +44,9 @@ onOneBackend("what the command does", (prepare) => {
     for (const [find, cause] of [
       ["kind:pause", "`kind` is not among source, event, action, by, since, until"],
       ["since:soon", "since: must be a time"],
+      ["source:patient", "`source:` is a filter of its own already"],
     ] as const) {
-      const refused = await run("audit", "--find", find);
+      const refused = await run("audit", "--find", find, "--source", "acme");
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(cause) });
     }
     const table = await run("audit", "--event", "evt_cli_1");

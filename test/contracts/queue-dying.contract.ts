@@ -62,13 +62,16 @@ export function queueDying(fixture: QueueFixture): void {
 
     it("aborts the run of a job whose lock is lost", async () => {
       await fixture.queues.enqueue([event("evt_1")]);
-      const { runs } = work((job, turn) => (turn === 1 ? untilAborted(job) : COMPLETED));
+      // The lock is renewed long before stalled jobs are looked for, which would abort the run too.
+      const worker = quickWorker({ lockDurationMs: 2_000, stalledIntervalMs: 5_000 });
+      const { runs } = work((job, turn) => (turn === 1 ? untilAborted(job) : COMPLETED), {
+        worker,
+      });
       await until(() => runs.length === 1);
       await fixture.server.stealLock(queueName("acme"), jobId("evt_1", 0));
       await until(() => runs[0]?.signal.aborted);
       expect(runs[0]?.signal.reason).toMatchObject({ code: "lost_claim" });
-      // The renewal of the lock notices it, or another look at stalled jobs does before that.
-      expect(["lock_lost", "stalled"].some((kind) => kinds().includes(kind))).toBe(true);
+      expect(kinds()).toContain("lock_lost");
       await untilState("evt_1", "completed");
       expect(runs.at(-1)?.run).toBe(runs[0]?.run);
     });

@@ -33,6 +33,6 @@ export {
   type Failing,
   type SenderFinding,
 } from "./sender-findings.ts";
-export { readFilter, readListSearch, requireBulk } from "./read-filter.ts";
+export { readAuditSearch, readFilter, readRunSearch, requireBulk } from "./read-filter.ts";
 export * from "./show-event.ts";
 export { stats } from "./stats.ts";

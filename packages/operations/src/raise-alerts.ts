@@ -68,6 +68,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       kind: "run.ended",
       // A run that was stopped and goes on ends again.
       key: `${id}|${Date.parse(finishedAt)}`,
+      at: finishedAt,
       title: `Bulk run ${id} (${verb.replace("_", " ")}) ${state}: ${done} done`,
       details: error === null ? [] : [error],
       url: path(`runs/${id}`),
@@ -103,7 +104,8 @@ function openedErrors(
   const [first] = errors;
   if (first !== undefined && errors.length + alerted > ERRORS_MAX) {
     if (gatheredLately) return [];
-    const title = errors.length === 1 ? "1 more new error" : `${errors.length} new errors`;
+    // With the first, because PagerDuty takes equal titles for one incident.
+    const title = `${errors.length} more errors. ${titleOf(first)}`;
     const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
     const details = errors.map((error) => [titleOf(error), ...thrownAt(error)].join(". "));
     const url = path("errors");

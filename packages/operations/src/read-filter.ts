@@ -21,11 +21,7 @@ export async function readFilter<Filter extends EventSearch>(
     Object.values(sources).flatMap(({ options }) => options.find.map(({ label }) => label));
   const { filter, values, words, body } = parseSearch(find ?? "", labels);
   const { error = asked.error, ...given } = filter;
-  const twice = Object.entries(asked).find(([key, value]) => value !== undefined && key in filter);
-  if (twice !== undefined) {
-    const why = `\`${twice[0]}:\` is a filter of its own already`;
-    throw new MillraceError("invalid_request", `Cannot search: ${why}`);
-  }
+  refuseTwice(asked, filter);
   const search: EventSearch = {
     ...readRequest(searchFilter, Object.fromEntries(Object.entries(given).map(termOf))),
     ...(values.length > 0 && { values }),
@@ -40,30 +36,38 @@ export async function readFilter<Filter extends EventSearch>(
   return { ...asked, ...search, errors: found.errors.map(({ fingerprint }) => fingerprint) };
 }
 
-const LIST_TERMS = {
-  audit: { source: "source", event: "eventId", action: "action", by: "actor" },
-  runs: { verb: "verb", state: "state", by: "startedBy" },
-} as const;
+type Terms<Name extends string> = { readonly [Key in Name]?: string | undefined };
+type Find = { readonly find?: string | undefined };
+type ListFilter<Name extends string, Asked> = Omit<Asked, "find"> & Terms<Name> & ListSearch;
 
-type Names<List extends keyof typeof LIST_TERMS> = (typeof LIST_TERMS)[List];
-type ListTerms<List extends keyof typeof LIST_TERMS> = {
-  readonly [Name in Names<List>[keyof Names<List>] & string]?: string;
-};
+/** Completes a filter of the audit by its search. @throws `invalid_request` */
+export const readAuditSearch = <Asked extends Find>(asked: Asked) =>
+  readTerms(asked, { source: "source", event: "eventId", action: "action", by: "actor" });
 
-/**
- * Reads the search of the audit or of the runs: terms, and words that an entry must contain.
- * @throws `invalid_request`
- */
-export function readListSearch<List extends keyof typeof LIST_TERMS>(
-  list: List,
-  find: string | undefined,
-): ListSearch & ListTerms<List> {
-  const names: Readonly<Record<string, string>> = LIST_TERMS[list];
-  const { filter, words } = parseSearch(find ?? "", [], [...Object.keys(names), "since", "until"]);
+/** Completes a filter of the runs by its search. @throws `invalid_request` */
+export const readRunSearch = <Asked extends Find>(asked: Asked) =>
+  readTerms(asked, { verb: "verb", state: "state", by: "startedBy" });
+
+/** @param names - of the filters, by the keys of their terms. */
+function readTerms<Name extends string, Asked extends Find>(
+  { find, ...asked }: Asked,
+  names: Readonly<Record<string, Name>>,
+): ListFilter<Name, Asked> {
+  const keys = [...Object.keys(names), "since", "until"];
+  const { filter, words } = parseSearch(find ?? "", [], keys);
   const { since, until, ...terms } = Object.fromEntries(Object.entries(filter).map(termOf));
   const times = readRequest(searchFilter.pick({ since: true, until: true }), { since, until });
-  const named = Object.entries(terms).map(([key, text]) => [names[key], text]);
-  return { ...Object.fromEntries(named), ...times, ...(words.length > 0 && { words }) };
+  const named = Object.fromEntries(Object.entries(terms).map(([key, text]) => [names[key], text]));
+  refuseTwice(asked, named);
+  const search = { ...named, ...times, ...(words.length > 0 && { words }) };
+  return { ...asked, ...search } as ListFilter<Name, Asked>;
+}
+
+function refuseTwice(asked: object, terms: object): void {
+  const twice = Object.entries(asked).find(([key, value]) => value !== undefined && key in terms);
+  if (twice === undefined) return;
+  const why = `\`${twice[0]}:\` is a filter of its own already`;
+  throw new MillraceError("invalid_request", `Cannot search: ${why}`);
 }
 
 /** A time may be an age. */

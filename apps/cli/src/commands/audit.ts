@@ -1,5 +1,5 @@
 import type { AuditEntry } from "@millrace/api-contract";
-import { readListSearch } from "@millrace/operations";
+import { readAuditSearch } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { wholeNumber } from "../parse-option.ts";
@@ -45,21 +45,24 @@ export function addCommands(program: Command, context: CliContext): void {
 }
 
 async function listAudit(context: CliContext, options: Options): Promise<void> {
-  const { source, event: eventId, action, user: actor, json } = options;
-  const search = readListSearch("audit", options.find);
+  const { source, event: eventId, action, user: actor, find, json } = options;
+  const filter = readAuditSearch({ source, eventId, action, actor, find });
   await withLedger(context, async ({ audit }) => {
     let left = options.limit;
     let cursor: string | undefined;
     do {
       const limit = Math.min(PAGE_MAX, left);
-      const page = await audit.find({ source, eventId, action, actor, ...search, limit, cursor });
-      const isFirst = cursor === undefined;
-      writeList(context, page.entries, {
-        json,
-        none: isFirst ? "No entry matches." : "",
-        heads: isFirst ? ["WHEN", "BY", "VIA", "ACTION", "ON", "WHY"] : [],
-        rowOf,
-      });
+      const page = await audit.find({ ...filter, limit, cursor });
+      const isFirst = left === options.limit;
+      // A search for words can find nothing on a page, and go on.
+      if (page.entries.length > 0 || page.next === null) {
+        writeList(context, page.entries, {
+          json,
+          none: isFirst ? "No entry matches." : "",
+          heads: isFirst ? ["WHEN", "BY", "VIA", "ACTION", "ON", "WHY"] : [],
+          rowOf,
+        });
+      }
       left -= page.entries.length;
       cursor = page.next ?? undefined;
     } while (cursor !== undefined && left > 0);

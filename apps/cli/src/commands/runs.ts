@@ -1,6 +1,6 @@
 import type { BulkRun } from "@millrace/api-contract";
 import type { BulkRunChange } from "@millrace/ledger";
-import { changeBulkRun, readListSearch } from "@millrace/operations";
+import { changeBulkRun, readRunSearch } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { positiveNumber, reasonText, wholeNumber } from "../parse-option.ts";
@@ -80,9 +80,9 @@ interface ListOptions {
 const runId = wholeNumber({ min: 1, max: 999_999_999_999 });
 
 async function listRuns(context: CliContext, { limit, find, json }: ListOptions): Promise<void> {
-  const search = readListSearch("runs", find);
+  const search = readRunSearch({ limit, find });
   await withLedger(context, async (ledger) => {
-    writeList(context, await ledger.bulkRuns.find({ limit, ...search }), {
+    writeList(context, await ledger.bulkRuns.find(search), {
       json,
       none: find === undefined ? "No bulk run yet." : "No bulk run matches.",
       heads: ["RUN", "VERB", "STATE", "REACHED", "COMPLETED", "FAILED", "PENDING", "RATE", "BY"],

@@ -9,8 +9,9 @@ import {
   DISAGREEMENTS,
   endSession,
   listQueued,
+  readAuditSearch,
   readFilter,
-  readListSearch,
+  readRunSearch,
   openBody,
   showEvent,
   type Actor,
@@ -64,7 +65,7 @@ function addReads(router: Router, deps: Deps): void {
     return { count: Math.min(found, max), more: found > max };
   });
   serve(router, "get /runs", async ({ query }) => ({
-    runs: await ledger.bulkRuns.find({ ...query, ...readListSearch("runs", query.find) }),
+    runs: await ledger.bulkRuns.find(readRunSearch(query)),
   }));
   serve(router, "get /runs/:id", async ({ params }) => ({
     run: await ledger.bulkRuns.get(runId(params)),
@@ -108,8 +109,8 @@ function addReads(router: Router, deps: Deps): void {
     return { sources: Object.fromEntries(await overviews.stats()) };
   });
   serve(router, "get /activity", ({ query }) => overviews.activity(query));
-  serve(router, "get /audit", ({ query: { event_id: eventId, find, ...query } }) =>
-    ledger.audit.find({ ...query, eventId, ...readListSearch("audit", find) }),
+  serve(router, "get /audit", ({ query: { event_id: eventId, ...query } }) =>
+    ledger.audit.find(readAuditSearch({ ...query, eventId })),
   );
   serve(router, "get /sessions", async () => ({ sessions: await ledger.sessions.find() }));
   serve(router, "get /disagreements", async () => disagreementsJson(await overviews.comparison()));

@@ -14,7 +14,8 @@ import { FilterText } from "../runs/bulk-dialog.tsx";
 export function AuditPage() {
   const { given, change, field } = useUrlFields("cursor");
   const cursor = given("cursor");
-  const [source, action, find] = [given("source"), given("action"), given("find")];
+  const filter = [given("source"), given("action"), given("find")];
+  const [source, action, find] = filter;
   const audit = useQuery(auditQuery({ limit: "50", cursor, source, action, find }));
   const { data, error } = audit;
   const next = audit.isPlaceholderData ? null : (data?.next ?? null);
@@ -38,7 +39,7 @@ export function AuditPage() {
       {error && <ErrorNote error={error} onRetry={() => void audit.refetch()} />}
       {data?.entries.length === 0 && (
         <div className="empty">
-          <h2>{find === undefined ? "No entries yet" : "No matching entries"}</h2>
+          <h2>{emptyTitle({ isFiltered: filter.some((value) => value !== undefined), next })}</h2>
           <p>
             Every retry, replay, pause, and resume is recorded here, with who did it and why, and
             every sign-in and reading of a body.
@@ -54,6 +55,11 @@ export function AuditPage() {
       />
     </section>
   );
+}
+
+function emptyTitle({ isFiltered, next }: { isFiltered: boolean; next: string | null }): string {
+  if (next !== null) return "No entry matches so far. Search on: Older →";
+  return isFiltered ? "No matching entries" : "No entries yet";
 }
 
 const ACTIONS = [
