@@ -41,12 +41,11 @@ export async function findEvents(ledger: LedgerContext, filter: EventFilter): Pr
   if (!canMatch(filter)) return { events: [], next: null, searched_to: null };
   const scanned = scannedOf(filter);
   const { text, values } = listQuery(filter, limit + 1, scanned);
-  const rows = await queryRows<FoundRow>(ledger, text, values);
-  const found = scanned === undefined ? rows : rows.filter(({ matches }) => matches);
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : rows.find(({ is_last }) => is_last);
+  const rows = await queryRows<ListedRow>(ledger, text, values);
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : scanned && (await lastScanned(ledger, scanned));
   return {
-    events: page.map(({ recorded_at_text: _, matches: _m, is_last: _l, ...row }) => toWire(row)),
+    events: page.map(({ recorded_at_text: _text, ...event }) => toWire(event)),
     next: last === undefined ? null : cursorOf(last),
     searched_to: null,
   };
@@ -70,6 +69,15 @@ export function scannedOf(filter: EventFilter): EventFilter | undefined {
   const isIndexed = unindexed.every((value) => value === undefined);
   if (isIndexed && named.length === searchWords.length) return undefined;
   return { ...others, searchWords: named, status: isFailed ? status : undefined };
+}
+
+async function lastScanned(
+  ledger: LedgerContext,
+  filter: EventFilter,
+): Promise<ListedRow | undefined> {
+  const { text, values } = listQuery(filter, 1);
+  const offset = scannedMax(filter) - 1;
+  return (await queryRows<ListedRow>(ledger, `${text} OFFSET ${offset}`, values))[0];
 }
 
 export async function countEvents(
@@ -97,7 +105,6 @@ const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
 export type EventCounts = Pick<EventRow, "source" | "status"> & { readonly count: number };
 
 export type ListedRow = EventRow & { readonly recorded_at_text: string };
-type FoundRow = ListedRow & { readonly matches?: boolean; readonly is_last?: boolean };
 
 /** With Postgres' own text of the time, since a Date has no microseconds. */
 export function cursorOf({ recorded_at_text, source, event_id, generation }: ListedRow): string {
@@ -105,10 +112,7 @@ export function cursorOf({ recorded_at_text, source, event_id, generation }: Lis
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-/**
- * @param scanned - a wider filter, of whose events only the first are looked at. The last of these
- * is a row too, so that the next page can go on from there.
- */
+/** @param scanned - a wider filter, of whose events only the first are looked at. */
 export function listQuery(
   filter: EventFilter,
   limit: number,
@@ -116,19 +120,9 @@ export function listQuery(
 ): { readonly text: string; readonly values: unknown[] } {
   const values: unknown[] = [];
   const from = windowOf(scanned, values);
-  const where = conditionsOf(filter, values);
-  const order = orderOf(filter);
-  const text =
-    scanned === undefined
-      ? `
+  const text = `
 SELECT ${LISTED_COLUMNS}
-FROM ${from} e WHERE ${where} ${order} LIMIT ${limit}`
-      : `
-SELECT ${LISTED_COLUMNS}, ${where} AS matches, is_last
-FROM (
-  SELECT *, row_number() OVER (${order}) = ${scannedMax(scanned)} AS is_last FROM ${from} looked_at
-) e
-WHERE ${where} OR is_last ${order} LIMIT ${limit}`;
+FROM ${from} e WHERE ${conditionsOf(filter, values)} ${orderOf(filter)} LIMIT ${limit}`;
   return { text, values };
 }
 
