@@ -59,6 +59,12 @@ test("an event's timeline has the run that reached it, and who retried it alone,
   });
 });
 
+test("an error is shown with the line that threw it", async () => {
+  const { fingerprint } = JSON.parse((await run("errors", "--q", "still", "--json")).stdout);
+  const { stdout } = await run("errors", fingerprint);
+  expect(stdout).toMatch(/thrown in attempt \d \(> is your own code\)\n +> .*runs\.test\.ts:\d+/);
+});
+
 test("Ctrl-C stops watching and not the run, which other commands change", async () => {
   await stores.fail("evt_b1");
   const watching = startCommand(["retry", "--q", "evt_b1"], stores.options());

@@ -1,14 +1,16 @@
 import {
   ERROR_ORDERS,
   ERROR_STATES,
+  type Attempt,
   type ErrorGroup,
   type ErrorState,
   type ReadQueryOf,
 } from "@millrace/api-contract";
+import type { Ledger } from "@millrace/ledger";
 import { changeError } from "@millrace/operations";
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { age } from "../events/format-events.ts";
+import { age, failureSections } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
 import { actorOf, withLedger } from "../stores.ts";
 import { createPrinter, cut, formatTable, printable, widthOf } from "../terminal-text.ts";
@@ -90,8 +92,9 @@ async function runErrors(
     const error = await (set === undefined
       ? ledger.errors.get(fingerprint)
       : changeError(deps, fingerprint, { state: set, note }));
-    const done = set && `${set} ${error.fingerprint}`;
-    print({ json: error, text: done ?? errorText(error, new Date()) });
+    print({ json: error });
+    if (set !== undefined) print({ text: `${set} ${error.fingerprint}` });
+    else if (json !== true) print({ text: errorText(error, await lastAttempts(ledger, error)) });
   });
 }
 
@@ -111,7 +114,16 @@ function listText(errors: readonly ErrorGroup[], total: number, to: CliContext["
   return [...blocks, ...more].join("\n");
 }
 
-function errorText(error: ErrorGroup, now: Date): string {
+/** Of the event that failed with it last. */
+async function lastAttempts(ledger: Ledger, error: ErrorGroup): Promise<readonly Attempt[]> {
+  const { source, event_id: eventId, generation } = error.sample;
+  const lookup = { source, eventId, generation };
+  const record = await ledger.reads.findEvent(lookup, { bodyBytesMax: 0 });
+  return record?.attempt_log.filter((one) => one.fingerprint === error.fingerprint) ?? [];
+}
+
+function errorText(error: ErrorGroup, attempts: readonly Attempt[]): string {
+  const now = new Date();
   const { fingerprint, sources, sample, title, ...rest } = error;
   const fields = Object.entries(rest).filter(([, value]) => value !== null);
   const rows = fields.map(([name, value]) => {
@@ -125,6 +137,7 @@ function errorText(error: ErrorGroup, now: Date): string {
   return [
     printable(title),
     formatTable([["fingerprint", fingerprint], ...rows]),
+    ...failureSections(attempts),
     `seen in\n${formatTable(where)}`,
     [
       `look at one    millrace events ${sample.source} ${id}`,

@@ -128,7 +128,8 @@ function actText({ actor, via, reason, run }: EventRecord["acts"][number]): stri
   return `${who}${which}${reason === null ? "" : `: ${printable(reason)}`}`;
 }
 
-function failureSections(attemptLog: readonly Attempt[]): string[] {
+/** Stack and log of the last attempt that has one of them. */
+export function failureSections(attemptLog: readonly Attempt[]): string[] {
   const last = attemptLog.findLast(({ stack, log }) => stack !== null || log !== null);
   if (last === undefined) return [];
   const { attempt, stack, log, log_dropped: dropped } = last;
