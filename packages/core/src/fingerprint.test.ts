@@ -82,6 +82,28 @@ test.each([
   expect(identify(other)).toEqual(identify(one));
 });
 
+test("a text that is not JSON is one error, however it goes on", () => {
+  const texts = [
+    '{"a":1,}',
+    '{"a" 1}',
+    '{"a":1',
+    '["a\\x"]',
+    '["a\nb"]',
+    "{} {}",
+    "[1.]",
+    "[-]",
+    '["a',
+  ];
+  const titles = texts.map((text) => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      return identify(String(error)).title;
+    }
+  });
+  expect(new Set(titles)).toEqual(new Set(["SyntaxError: <text> is not valid JSON"]));
+});
+
 test.each([
   ['Error: column "line_1" does not exist', 'Error: column "line_2" does not exist'],
   ["Error: column line_1 does not exist", "Error: column line_2 does not exist"],
@@ -92,7 +114,9 @@ test.each([
   ["Error: sha_256 is not supported", "Error: sha_512 is not supported"],
   ["Error: ERR_2 of the device", "Error: ERR_3 of the device"],
   ["Error: address_a is missing", "Error: address_b is missing"],
-])("names of programs that end with a number do: %s", (one, other) => {
+  ["Error: The carrier answered 404", "Error: The carrier answered 502"],
+  ["Error: The carrier responded with 404", "Error: The carrier responded with 502"],
+])("names of programs that end with a number do, and statuses of HTTP: %s", (one, other) => {
   expect(identify(one).title).toBe(one);
   expect(identify(other).fingerprint).not.toBe(identify(one).fingerprint);
 });

@@ -64,6 +64,11 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   ],
   // Bytes, as Postgres shows them: before what stands behind a quoted name is taken for JSON.
   [/\b0x[0-9a-f]{1,64}\b(?:,? 0x[0-9a-f]{1,64}\b){0,64}/gi, "<n>"],
+  // V8 says where and how a text stops being JSON: one fault, a new text with each body.
+  [
+    /\b(?:Bad|Expected|Exponent|No|Unexpected|Unterminated) [^\n]{1,60}? (?:in|after) JSON at position \d{1,10}(?: \(line \d{1,10} column \d{1,10}\))?/g,
+    "<text> is not valid JSON",
+  ],
   // V8 does not quote these, or not what is in the quotes.
   [/, (?:\.{3})?"[^\n]{0,500}"(?:\.{3})? is not valid JSON/g, ", <text> is not valid JSON"],
   [/\b(Cannot convert) [^\n]{1,200}? (to a BigInt)\b/g, "$1 <text> $2"],
@@ -115,7 +120,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/#[\w-]{1,64}\b/g, "#<id>"],
   // Statuses of HTTP and of Postgres are kinds of errors.
   [
-    /(?<![\w<])(?<!SQLSTATE )(?<!\b(?:HTTP|[Ss]tatus|[Ss]tatus code|statusCode)[ :=]{1,2})[-+]?\d[\d_]{0,40}(?:[.,:]\d{1,40}){0,6}(?:e[+-]?\d{1,4})?(?=%|ms\b|s\b|kB\b|MB\b|[A-Z]\b|\b)/g,
+    /(?<![\w<])(?<!SQLSTATE )(?<!\b(?:HTTP|[Ss]tatus|[Ss]tatus code|statusCode)[ :=]{1,2}|\b(?:answered|replied|responded)(?: with)? (?=[45]\d\d\b))[-+]?\d[\d_]{0,40}(?:[.,:]\d{1,40}){0,6}(?:e[+-]?\d{1,4})?(?=%|ms\b|s\b|kB\b|MB\b|[A-Z]\b|\b)/g,
     "<n>",
   ],
 ];
