@@ -2,6 +2,7 @@ import type { DisagreementKind } from "@millrace/api-contract";
 import { findSenders, raiseAlerts } from "@millrace/operations";
 import { expect, test } from "vitest";
 import { useLedger } from "../support/ledger-fixture.ts";
+import { event } from "../support/queue-fixture.ts";
 
 const it = useLedger();
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
@@ -85,6 +86,11 @@ test("a small source that fails is one alert, however many events of another one
     FROM (VALUES (34, 'small', 'failed'), (400000, 'busy', 'completed')) AS f (events, source, kind)`);
   expect(await raised()).toContain("source.failing|small");
   expect(await raised()).not.toContain("source.failing|busy");
+  const events = Array.from({ length: 5 }, (_, n) => event(`evt_w${n}`));
+  await it.ledger.intake.accept(events);
+  expect(await raised()).not.toContain("source.failing|acme");
+  await it.pastTriggers("UPDATE millrace.events SET last_error_code = 'handler_failed'");
+  expect(await raised()).toContain("source.failing|acme");
 });
 
 test("a lost queue is one alert, a few repaired jobs are none, and what nothing repairs is one at once", async () => {

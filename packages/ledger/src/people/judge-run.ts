@@ -53,13 +53,13 @@ export async function judgeRun(
 function stopReason(run: OpenBulkRun, counts: Counts): string | undefined {
   const { completed, failed, failedOnce, all } = counts;
   if (run.canaryState === "running" && failed > 0) {
-    return `Stopped: ${failed} of ${all} canary events failed again. \`millrace runs resume ${run.id}\` runs the others`;
+    return `Stopped: ${failed} of ${all} canary events failed again. To run the others: millrace runs resume ${run.id}`;
   }
   const ended = completed + failedOnce;
   if (run.failedShareMax === null || ended < RESULTS_MIN) return undefined;
   if (failedOnce / ended <= run.failedShareMax) return undefined;
   const most = `${Number((run.failedShareMax * 100).toFixed(2))} %`;
-  return `Stopped: ${failedOnce} of ${ended} events failed again, and at most ${most} may. \`millrace runs resume ${run.id}\` runs the others`;
+  return `Stopped: ${failedOnce} of ${ended} events failed again, and at most ${most} may. To run the others: millrace runs resume ${run.id}`;
 }
 
 function holdReason({ completed, failedOnce, all }: Counts): string {

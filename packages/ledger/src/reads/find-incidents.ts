@@ -114,10 +114,17 @@ interface FailedShare {
   readonly usual: number | null;
 }
 
-// Of every source, the leading worker's counts by the minute, and the events since then: at most
-// 10,000, because thousands can end in a second. An event that was retried counts at each end.
+// Of every source, the leading worker's counts by the minute, the events since then, at most 10,000,
+// because thousands can end in a second, and its newest events that wait after a failed attempt. An
+// event that was retried counts at each end.
 const FIND_FAILED_SHARES = `
-WITH counted AS (
+WITH RECURSIVE pending_sources AS (
+  SELECT min(source) AS source FROM millrace.events WHERE status = 'pending'
+  UNION ALL
+  SELECT (SELECT min(e.source) FROM millrace.events e WHERE status = 'pending' AND e.source > p.source)
+  FROM pending_sources p WHERE p.source IS NOT NULL
+),
+counted AS (
   SELECT coalesce(max(counted_until), '-infinity') AS until FROM millrace.activity_progress
 ),
 found AS (
@@ -128,11 +135,12 @@ found AS (
     WHERE processed_at >= greatest(until, now() - interval '10 minutes')
     ORDER BY processed_at DESC LIMIT 10000)
   UNION ALL
-  (SELECT source, 1, true FROM (
-    SELECT source, status, last_error_code FROM millrace.events
-    WHERE recorded_at >= now() - interval '10 minutes'
-    ORDER BY recorded_at DESC LIMIT 10000
-  ) AS recorded WHERE status = 'pending' AND last_error_code <> 'retry_later')
+  SELECT waits.source, 1, true
+  FROM pending_sources AS p CROSS JOIN LATERAL (
+    SELECT source, last_error_code FROM millrace.events
+    WHERE source = p.source AND status = 'pending' AND pending_since >= now() - interval '10 minutes'
+    ORDER BY pending_since DESC LIMIT 2000
+  ) AS waits WHERE last_error_code <> 'retry_later'
 ),
 shares AS (
   SELECT source, sum(events)::int AS events,

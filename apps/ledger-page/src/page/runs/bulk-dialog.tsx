@@ -150,8 +150,11 @@ const MEANING = {
     "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
 } as const;
 
+const termsOf = (filter: object): [string, unknown][] =>
+  Object.entries(filter).filter(([, value]) => ![undefined, null, false].includes(value));
+
 export function FilterWords({ filter }: { filter: object }) {
-  const given = Object.entries(filter);
+  const given = termsOf(filter);
   if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
   return (
     <ul className="filter-words" aria-label="Filter">
@@ -166,7 +169,7 @@ export function FilterWords({ filter }: { filter: object }) {
 
 /** In one line: an error by its title, and the rest as it was asked for. */
 export function FilterText({ filter }: { filter: object }) {
-  const given = Object.entries(filter).filter(([, value]) => value !== null && value !== false);
+  const given = termsOf(filter);
   if (given.length === 0) return "all events";
   return given.map(([key, value]) => (
     <span key={key}>
