@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { findJobOwner, queueKeys, type Finding, type StoreUrls } from "@millrace/connect";
 import {
   asError,
@@ -196,14 +197,25 @@ async function checkFailing(on: StoresOpened): Promise<Seen> {
 const reportOf = ({ text, fix }: SenderFinding) =>
   fix === undefined ? ok(text) : note(printable(text), fix);
 
-/** Nobody has removed jobs with another tool. Twice, because a job may end in between. */
+const LOOKS = 5;
+const LOOK_MS = 200;
+
+/** Nobody has removed jobs with another tool. A job that ends is counted a moment later. */
 async function checkRemoved({ queues }: StoresOpened): Promise<Seen | undefined> {
   if (queues.backend !== "redis") return undefined;
-  const [first, second] = [await queues.counts(), await queues.counts()];
-  const found = [...first].flatMap(([source, { removed }]) => {
-    const count = Math.min(removed, second.get(source)?.removed ?? 0);
-    return count === 0 ? [] : [`${source} (about ${count})`];
-  });
+  const count = async () =>
+    new Map([...(await queues.counts())].map(([source, { removed }]) => [source, removed]));
+  const least = await count();
+  const isAny = () => [...least.values()].some((removed) => removed > 0);
+  for (let look = 1; look < LOOKS && isAny(); look += 1) {
+    await setTimeout(LOOK_MS);
+    for (const [source, removed] of await count()) {
+      least.set(source, Math.min(removed, least.get(source) ?? 0));
+    }
+  }
+  const found = [...least].flatMap(([source, removed]) =>
+    removed === 0 ? [] : [`${source} (about ${removed})`],
+  );
   if (found.length === 0) return ok("none that Millrace did not remove");
   return note(
     `removed by another tool than Millrace: ${found.join(", ")}`,
