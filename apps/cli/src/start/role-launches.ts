@@ -54,7 +54,7 @@ export function roleLaunches(context: CliContext, options: RolesOptions) {
 }
 
 /** The secrets of other roles, empty, so that the `.env` that every process reads sets none. */
-function ofOtherRoles(env: Variables, role: Role, sources: readonly string[]): Variables {
+export function ofOtherRoles(env: Variables, role: Role, sources: readonly string[]): Variables {
   const ofIngress = new Set(sources.map(secretVariable).flatMap((name) => [name, `${name}_FILE`]));
   const ownerOf = (name: string): Role | undefined => {
     if (ofIngress.has(name)) return "ingress";

@@ -51,9 +51,13 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   return queryOptions({
     queryKey: ["events", list],
     queryFn: async ({ signal }) => {
-      const page = await timed(() => request("get /events", { query: query(), signal }));
-      if (!isEventPage(page)) throw new ApiError("malformed_answer", MALFORMED, 200);
-      return page;
+      const asked = query();
+      const read = async (cursor = asked.cursor) => {
+        const page = await request("get /events", { query: { ...asked, cursor }, signal });
+        if (!isEventPage(page)) throw new ApiError("malformed_answer", MALFORMED, 200);
+        return page;
+      };
+      return await timed(() => readOn(read));
     },
     refetchInterval: ({ state }) =>
       live && Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
@@ -62,12 +66,29 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
   });
 }
 
+const READ_ON_MS = 2_000;
+
+/** A page whose filter has no index looks at some events, and may find none: the next is read. */
+async function readOn(read: (cursor?: string) => Promise<AnswerOf<"get /events">>) {
+  const untilMs = performance.now() + READ_ON_MS;
+  const first = await read();
+  let page = first;
+  while (isUndecided(page) && performance.now() < untilMs) {
+    page = { ...(await read(page.next ?? undefined)), queued: first.queued };
+  }
+  return page;
+}
+
+/** A search in bodies ends by itself after as long. */
+const isUndecided = ({ events, next, queued, searched_to: searchedTo }: AnswerOf<"get /events">) =>
+  events.length === 0 && next !== null && searchedTo === null && !queued?.events.length;
+
 const MALFORMED =
   "Cannot read the answer: it is not a list of events. " +
   "Reload the page, and check the proxy in front of the dashboard";
 
 /** The answer of a proxy or another build must not look like an empty ledger. */
-function isEventPage(page: AnswerOf<"get /events"> | null): boolean {
+function isEventPage(page: AnswerOf<"get /events"> | null): page is AnswerOf<"get /events"> {
   const rows: unknown = page?.events;
   const hasTexts = (row: unknown) =>
     ["source", "event_id", "type"].every((name) => typeof Object(row)[name] === "string");
