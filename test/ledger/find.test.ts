@@ -99,7 +99,7 @@ describe("a word", () => {
   });
 });
 
-test("a search in bodies reads so many, says how far it got, and goes on from there", async () => {
+test("a search in bodies or for a frequent word reads so many, says how far, and goes on from there", async () => {
   const needle = withValues("cus_needle", { source: "hay" });
   await it.ledger.intake.accept([needle]);
   const hay = () => Array.from({ length: 500 }, () => anEvent({ source: "hay" }));
@@ -118,4 +118,7 @@ test("a search in bodies reads so many, says how far it got, and goes on from th
   expect(found).toEqual([needle.eventId]);
   expect(pages).toBeGreaterThan(1);
   expect(await search({ ...asked, body: ["cus_needle", "no such text"] })).toEqual([]);
+  // Too many ids begin with it to be sorted.
+  const newest = { source: "hay", limit: 50 };
+  expect(await search({ ...newest, words: ["evt_"] })).toEqual(await search(newest));
 });

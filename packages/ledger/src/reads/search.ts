@@ -4,6 +4,7 @@ import { read, toWire, type LedgerContext } from "../connection/ledger-context.t
 import {
   conditionsOf,
   countEvents,
+  countIds,
   cursorOf,
   findEvents,
   limitOf,
@@ -47,20 +48,28 @@ export async function countFound(
   throw new MillraceError("invalid_request", "Cannot count the events of a search with `body:`");
 }
 
-/** A word that no event has as a value, or at the beginning of its id, is searched within ids. */
+/** Ids that begin with a word and are found by it. More of them take longer than newest events. */
+const BEGINNINGS_MAX = 1_000;
+
+/**
+ * A word that no event has as a value is the beginning of ids, or it is searched within the ids of
+ * events, newest first, if no id begins with it, or too many do.
+ */
 async function withWords(
   ledger: LedgerContext,
   { words, labels = [], ...filter }: EventSearch,
 ): Promise<EventFilter> {
   if (words === undefined) return filter;
-  const isKnown = async (asked: EventFilter) => (await findEvents(ledger, asked)).events.length > 0;
+  const isKnown = async (value: string) =>
+    (await findEvents(ledger, { values: [value], limit: 1 })).events.length > 0;
   const searchWords: SearchWord[] = [];
   for (const text of words) {
     const values: string[] = [];
     for (const value of labels.map((label) => findText(label, text))) {
-      if (await isKnown({ values: [value] })) values.push(value);
+      if (await isKnown(value)) values.push(value);
     }
-    const isPart = values.length === 0 && !(await isKnown({ q: text }));
+    const beginnings = values.length > 0 ? 1 : await countIds(ledger, text, BEGINNINGS_MAX + 1);
+    const isPart = beginnings === 0 || beginnings > BEGINNINGS_MAX;
     searchWords.push({ text, values, isPart });
   }
   return { ...filter, searchWords };
