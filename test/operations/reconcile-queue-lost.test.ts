@@ -35,6 +35,7 @@ onEachBackend("the reconciler, when a queue", (prepare, backend) => {
     const all = { pending_without_job: MANY };
     expect({ found, repaired }).toEqual({ found: all, repaired: all });
     expect(passed.whole).toBe(true);
+    expect(passed.found.get("pending_without_job")?.owed).toBe(0);
     expect((await reconcileOnce(stores)).passed).toMatchObject({ whole: false, looked: 0 });
     await runAll(ids);
   });

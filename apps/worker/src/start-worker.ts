@@ -94,8 +94,8 @@ function startReconciler({ config, stores, observers }: WorkerParts, worker: Wor
       notify: (notice) => {
         observers.reconciler(notice);
         if (notice.kind === "passed") {
-          for (const [kind, { count }] of notice.found) {
-            disagreements.set(kind, (disagreements.get(kind) ?? 0) + count);
+          for (const [kind, { count, owed }] of notice.found) {
+            disagreements.set(kind, (disagreements.get(kind) ?? 0) + count - owed);
           }
         }
         if (notice.kind !== "job_abandoned") return;

@@ -81,7 +81,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
 const DISAGREEMENTS_MIN = 20;
 
 function disagreed({ disagreements }: Deps, url: string | undefined): Incident[] {
-  const found = [...disagreements];
+  const found = [...disagreements].filter(([, count]) => count > 0);
   const sum = found.reduce((total, [, count]) => total + count, 0);
   const isRepaired = found.every(([kind]) => DISAGREEMENTS[kind].repair !== undefined);
   if (sum === 0 || (isRepaired && sum < DISAGREEMENTS_MIN)) return [];

@@ -34,11 +34,15 @@ export interface UnreadableJob {
 
 export interface Found {
   readonly count: number;
+  /** Of them, events that the ledger alone has accepted, and that get their first job now. */
+  readonly owed: number;
   readonly repaired: number;
   readonly examples: Reported["examples"];
 }
 
 export type FoundByKind = ReadonlyMap<DisagreementKind, Found>;
+
+const NONE: Found = { count: 0, owed: 0, repaired: 0, examples: [] };
 
 export function addFound(
   one: FoundByKind,
@@ -46,10 +50,11 @@ export function addFound(
   examplesMax: number,
 ): FoundByKind {
   const sum = new Map(one);
-  for (const [kind, { count, repaired, examples }] of more) {
-    const known = sum.get(kind) ?? { count: 0, repaired: 0, examples: [] };
+  for (const [kind, { count, owed, repaired, examples }] of more) {
+    const known = sum.get(kind) ?? NONE;
     sum.set(kind, {
       count: known.count + count,
+      owed: known.owed + owed,
       repaired: known.repaired + repaired,
       examples: [...known.examples, ...examples].slice(0, examplesMax),
     });
@@ -57,10 +62,10 @@ export function addFound(
   return sum;
 }
 
-export const countOne = (one: Disagreement): [DisagreementKind, Found] => [
-  one.kind,
-  { count: 1, repaired: 0, examples: [toExample(one)] },
-];
+export function countOne(one: Disagreement): [DisagreementKind, Found] {
+  const isOwed = one.kind === "pending_without_job" && !one.enqueued;
+  return [one.kind, { ...NONE, count: 1, owed: isOwed ? 1 : 0, examples: [toExample(one)] }];
+}
 
 /** Characters of a job's id that are shown. Ours have 150 at most. */
 const JOB_ID_CHARS_MAX = 200;

@@ -146,7 +146,7 @@ function createPass(deps: PassDeps) {
     if (found.length + toMark.length > 0) await deps.capacity.refresh();
     await deps.ledger.repair.markEnqueued(toMark);
     for (const [kind, count] of await repair(deps, found)) {
-      const repairs = { count: 0, repaired: count, examples: [] };
+      const repairs = { count: 0, owed: 0, repaired: count, examples: [] };
       counted = addFound(counted, [[kind, repairs]], EXAMPLES_MAX);
       repaired += count;
     }
