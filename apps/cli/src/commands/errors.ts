@@ -122,7 +122,7 @@ async function lastAttempts(ledger: Ledger, error: ErrorGroup): Promise<readonly
   return record?.attempt_log.filter((one) => one.fingerprint === error.fingerprint) ?? [];
 }
 
-function errorText(error: ErrorGroup, attempts: readonly Attempt[]): string {
+function errorText(error: ErrorGroup, failed: readonly Attempt[]): string {
   const now = new Date();
   const { fingerprint, sources, sample, title, ...rest } = error;
   const fields = Object.entries(rest).filter(([, value]) => value !== null);
@@ -137,7 +137,7 @@ function errorText(error: ErrorGroup, attempts: readonly Attempt[]): string {
   return [
     printable(title),
     formatTable([["fingerprint", fingerprint], ...rows]),
-    ...failureSections(attempts),
+    ...failureSections(failed),
     `seen in\n${formatTable(where)}`,
     [
       `look at one    millrace events ${sample.source} ${id}`,
