@@ -31,14 +31,17 @@ export function createNodeAdapter(receiver: Receiver) {
   let closing = false;
 
   async function handle(...given: Asked): Promise<void> {
+    const [request, response] = given;
+    const { socket } = request;
     inFlight.begin();
     try {
       await serve(...given);
     } catch (error) {
       receiver.notify({ kind: "unexpected", source: undefined, error });
-      given[1].destroy();
+      response.destroy();
     }
-    latest.delete(given[0].socket);
+    // Its socket may have sent the next request already.
+    if (latest.get(socket) === request) latest.delete(socket);
     inFlight.end();
   }
 
