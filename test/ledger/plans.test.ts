@@ -196,11 +196,15 @@ describe("what the page lists of a long ledger", () => {
 
   test("a page of a filter without an index reads so many events, and the next one goes on", async () => {
     const none = { type: "order.none", limit: 50 };
-    const searched = await long.ledger.reads.findEvents(none);
-    expect(searched).toMatchObject({ events: [], next: expect.any(String) as string });
-    const cursor = searched.next ?? "";
-    const rest = await long.ledger.reads.findEvents({ ...none, cursor });
-    expect(rest).toMatchObject({ events: [], next: null });
+    let pages = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await long.ledger.reads.findEvents({ ...none, cursor });
+      expect(page.events).toEqual([]);
+      cursor = page.next ?? undefined;
+      pages += 1;
+    } while (cursor !== undefined);
+    expect(pages).toBe(3);
   });
 
   test("one event is read by its key", async () => {
