@@ -148,13 +148,17 @@ describe("what the page lists of a long ledger", () => {
     await long.ask("ANALYZE millrace.events");
   });
 
-  async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
+  async function nodesOf(call: () => Promise<unknown>): Promise<Node[]> {
     const found = (await messagesOf(call))
       .flat()
       .find(({ text }) => /from "?millrace"?\."?events/i.test(text));
     if (found === undefined) throw new Error("Cannot explain: nothing was asked of events");
-    const rows = await long.ask<Explained>(`EXPLAIN (FORMAT JSON) ${found.text}`, found.values);
-    return explained(rows).flatMap(
+    return explained(
+      await long.ask<Explained>(`EXPLAIN (FORMAT JSON) ${found.text}`, found.values),
+    );
+  }
+  async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
+    return (await nodesOf(call)).flatMap(
       (node) => node["Index Name"] ?? (node["Node Type"] === "Seq Scan" ? "Seq Scan" : []),
     );
   }
@@ -205,6 +209,15 @@ describe("what the page lists of a long ledger", () => {
       pages += 1;
     } while (cursor !== undefined);
     expect(pages).toBe(3);
+  });
+
+  test("the failed share reads what ended lately, and no more", async () => {
+    const nodes = await nodesOf(() => long.ledger.reads.findFailedShares());
+    // Within a join its index would be read from its end to its beginning.
+    const parents = nodes.filter(({ Plans = [] }) =>
+      Plans.some((node) => node["Index Name"] === "events_processed_at"),
+    );
+    expect(parents.map((node) => node["Node Type"])).toEqual(["Limit"]);
   });
 
   test("one event is read by its key", async () => {

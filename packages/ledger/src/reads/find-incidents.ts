@@ -131,8 +131,8 @@ found AS (
   SELECT source, events, kind = 'failed' AS failed FROM millrace.activity, counted
   WHERE seconds = 60 AND kind <> 'recorded' AND at >= now() - interval '10 minutes' AND at < until
   UNION ALL
-  (SELECT source, 1, status = 'failed' FROM millrace.events, counted
-    WHERE processed_at >= greatest(until, now() - interval '10 minutes')
+  (SELECT source, 1, status = 'failed' FROM millrace.events
+    WHERE processed_at >= greatest((SELECT until FROM counted), now() - interval '10 minutes')
     ORDER BY processed_at DESC LIMIT 10000)
   UNION ALL
   SELECT waits.source, 1, true
