@@ -148,7 +148,7 @@ describe("what the page lists of a long ledger", () => {
     await long.ask("ANALYZE millrace.events");
   });
 
-  async function nodesOf(call: () => Promise<unknown>): Promise<Node[]> {
+  async function planOf(call: () => Promise<unknown>): Promise<Node[]> {
     const found = (await messagesOf(call))
       .flat()
       .find(({ text }) => /from "?millrace"?\."?events/i.test(text));
@@ -158,7 +158,7 @@ describe("what the page lists of a long ledger", () => {
     );
   }
   async function indexesOf(call: () => Promise<unknown>): Promise<string[]> {
-    return (await nodesOf(call)).flatMap(
+    return (await planOf(call)).flatMap(
       (node) => node["Index Name"] ?? (node["Node Type"] === "Seq Scan" ? "Seq Scan" : []),
     );
   }
@@ -212,7 +212,7 @@ describe("what the page lists of a long ledger", () => {
   });
 
   test("the failed share reads what ended lately, and no more", async () => {
-    const nodes = await nodesOf(() => long.ledger.reads.findFailedShares());
+    const nodes = await planOf(() => long.ledger.reads.findFailedShares());
     // Within a join its index would be read from its end to its beginning.
     const parents = nodes.filter(({ Plans = [] }) =>
       Plans.some((node) => node["Index Name"] === "events_processed_at"),

@@ -73,6 +73,7 @@ test.each([
   [`invalid input syntax for type integer: "a"b"`, `invalid input syntax for type integer: "7"`],
   [`Cannot parse "5" screen" of a customer`, `Cannot parse "phone" of a customer`],
   ["Unknown customer 'O'Brien'", "Unknown customer 'Smith'"],
+  [`Unknown repository "acme/docs-dfacea": nobody`, `Unknown repository "acme/web": nobody`],
   ["Cannot find the shop 'it's us' today", "Cannot find the shop 'us' today"],
   [
     `Unexpected token 'x', "it's "x" and" is not valid JSON`,

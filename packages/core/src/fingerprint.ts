@@ -81,7 +81,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   // Text in quotes, except JSON's names and rules, and the names of a program.
   [
     new RegExp(
-      `(?<!(?:\\b(?:${NAMED}) |"(?:${RULE_KEYS})": ?|"path": ?\\[[^\\]]{0,100}))(?<![\\w])${quoted('"')}(?!:)(?:\\.{3})?`,
+      `(?<!(?:\\b(?:${NAMED}) |"(?:${RULE_KEYS})": ?|"path": ?\\[[^\\]]{0,100}))(?<![\\w])${quoted('"')}(?!: ?["<[{])(?:\\.{3})?`,
       "g",
     ),
     "<text>",

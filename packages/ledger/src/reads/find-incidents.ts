@@ -114,8 +114,8 @@ interface FailedShare {
   readonly usual: number | null;
 }
 
-// Of every source, the leading worker's counts by the minute, the events since then (at most 10,000,
-// because thousands can end in a second), and its newest events that wait after a failed attempt.
+// Of every source, the leading worker's counts by the minute, events since (at most 10,000,
+// as thousands can end in a second), and its newest events that wait after a failed attempt.
 // An event that was retried counts at each end.
 const FIND_FAILED_SHARES = `
 WITH RECURSIVE pending_sources AS (
