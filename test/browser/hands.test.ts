@@ -160,6 +160,23 @@ describeInBrowser("the page under a person's hands", () => {
     await page.getByRole("alert").getByText("`kind` is not among").waitFor();
   });
 
+  test("an empty page whose search can go on is read on, and does not say that nothing matches", async ({
+    page,
+  }) => {
+    const json = { events: [], next: "further", queued: null, searched_to: null };
+    const asked: string[] = [];
+    await page.route("**/api/events?*", (route) => {
+      asked.push(route.request().url());
+      return route.fulfill({ json });
+    });
+    await page.goto("/events?type=rare");
+    await page.getByText("No event matches so far. Search on: Older →").waitFor();
+    expect(await page.getByRole("button", { name: "Older →" }).isEnabled()).toBe(true);
+    expect(await page.getByText("No matching events").count()).toBe(0);
+    expect(asked.filter((url) => url.includes("cursor=further")).length).toBeGreaterThan(1);
+    await page.unrouteAll();
+  });
+
   test("an event is shown beside the list, and j goes on to the next one", async ({ page }) => {
     await page.goto("/events?status=failed");
     const side = page.getByRole("complementary", { name: "Event" });

@@ -215,20 +215,23 @@ function isNamed({ text, values, isPart }: SearchWord, source: string | undefine
 const hasValues = (operator: "@>" | "&&", values: string): string =>
   `find ${operator} ${values}::text[] AND find && ${values}::text[]`;
 
-// A range over the primary key for each source, found by jumping from one source to the next.
+// A range over the primary key for each source.
 function beginsWith(q: string, source: string | undefined): string {
   const range = `event_id >= ${q} AND event_id < ${q} || chr(1114111) AND starts_with(event_id, ${q})`;
-  if (source !== undefined) return range;
-  return `${range} AND source = ANY (ARRAY(
-    WITH RECURSIVE known (source) AS (
-      SELECT min(source) FROM millrace.events
-      UNION ALL
-      SELECT (SELECT min(e.source) FROM millrace.events e WHERE e.source > known.source)
-      FROM known WHERE known.source IS NOT NULL
-    )
-    SELECT source FROM known WHERE source IS NOT NULL
-  ))`;
+  return source === undefined ? `${range} AND source = ANY (ARRAY(${SOURCES_WHERE()}))` : range;
 }
+
+/** The sources of events, by jumping in an index from one to the next. */
+export const SOURCES_WHERE = (condition = "true"): string => `
+  WITH RECURSIVE known (source) AS (
+    SELECT min(source) FROM millrace.events WHERE ${condition}
+    UNION ALL
+    SELECT (
+      SELECT min(e.source) FROM millrace.events e WHERE ${condition} AND e.source > known.source
+    )
+    FROM known WHERE known.source IS NOT NULL
+  )
+  SELECT source FROM known WHERE source IS NOT NULL`;
 
 function after(text: string, order: EventFilter["order"], given: Given): string {
   const { recordedAt, source, eventId, generation } = readCursor(text);

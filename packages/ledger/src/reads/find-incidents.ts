@@ -1,6 +1,7 @@
 import { ALERTS_SOURCE } from "@millrace/core";
 import type { BulkRun } from "@millrace/api-contract";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
+import { SOURCES_WHERE } from "./find-events.ts";
 
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes, and that no alert has named. */
@@ -118,13 +119,7 @@ interface FailedShare {
 // as thousands can end in a second), and its newest events that wait after a failed attempt.
 // An event that was retried counts at each end.
 const FIND_FAILED_SHARES = `
-WITH RECURSIVE pending_sources AS (
-  SELECT min(source) AS source FROM millrace.events WHERE status = 'pending'
-  UNION ALL
-  SELECT (SELECT min(e.source) FROM millrace.events e WHERE status = 'pending' AND e.source > p.source)
-  FROM pending_sources p WHERE p.source IS NOT NULL
-),
-counted AS (
+WITH counted AS (
   SELECT coalesce(max(counted_until), '-infinity') AS until FROM millrace.activity_progress
 ),
 found AS (
@@ -136,7 +131,7 @@ found AS (
     ORDER BY processed_at DESC LIMIT 10000)
   UNION ALL
   SELECT waits.source, 1, true
-  FROM pending_sources AS p CROSS JOIN LATERAL (
+  FROM (${SOURCES_WHERE("status = 'pending'")}) AS p CROSS JOIN LATERAL (
     SELECT source, last_error_code FROM millrace.events
     WHERE source = p.source AND status = 'pending' AND pending_since >= now() - interval '10 minutes'
     ORDER BY pending_since DESC LIMIT 2000
