@@ -21,7 +21,8 @@ export async function runTests(root, vitestArgs, { node = process.execPath, quie
     node,
     [
       ...[join(root, "node_modules", "vitest", "vitest.mjs"), "run", ...vitestArgs],
-      ...["--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+      ...["--reporter=default", `--reporter=${join(root, "scripts", "report-failures.mjs")}`],
+      ...["--reporter=json", `--outputFile.json=${report}`],
     ],
     {
       capture: quiet,
