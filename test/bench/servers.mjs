@@ -31,7 +31,6 @@ export async function startServers(settings = {}) {
     INGRESS_PORT: "0",
     WORKER_PORT: "0",
   };
-  await run(["migrate"], { ...shared, DATABASE_URL: postgres.url });
   const redises = [redis];
   const opened = new Set();
   let number = 0;
@@ -71,6 +70,12 @@ export async function startServers(settings = {}) {
   }
 
   let stopping;
+  try {
+    await run(["migrate"], { ...shared, DATABASE_URL: postgres.url });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   return {
     fresh,
     versions: () => versions(shared.REDIS_URL, postgres.url),
