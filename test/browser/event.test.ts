@@ -86,7 +86,7 @@ describeInBrowser("an event on the ledger's page", () => {
     const timeline = page.getByRole("region", { name: "Timeline" });
     await timeline.getByText("Attempt 1 asked to wait").waitFor();
     await timeline.getByText("Waits, as its handler asked").waitFor();
-    await timeline.getByText("until").getByText("in 1 h").waitFor();
+    await timeline.getByText("due").getByText("in 1 h").waitFor();
     await expectAccessible(page, "an event that waits");
     await page.getByRole("button", { name: "Give up…" }).click();
     await page.getByLabel("Reason").fill("The carrier is gone");

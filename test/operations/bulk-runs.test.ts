@@ -145,12 +145,16 @@ onOneBackend("a bulk run", (prepare) => {
     expect(await finished(again)).toMatchObject({ done: 4, listed: 4, canary_state: "passed" });
   });
 
-  test("stops itself when more than its share fails again, and goes on without the limit when it is resumed", async () => {
+  test("waits for results, stops itself when more than its share fails again, and goes on without the limit when it is resumed", async () => {
     await fail("share_", 40);
-    const options = { filter: { q: "share_" }, failedShareMax: 0.2, ratePerSecond: 20 };
+    const options = { filter: { q: "share_" }, failedShareMax: 0.2, ratePerSecond: 200 };
     const run = await start("retry", options);
     lead();
-    await until(async () => (await get(run)).done >= 20);
+    await until(async () => (await get(run)).error !== null);
+    expect(await get(run)).toMatchObject({
+      ...{ state: "running", done: 20, estimate_seconds: null },
+      error: "The limit holds the run: 20 events have no result yet",
+    });
     const { done } = await change(run, { state: "paused" });
     await settle("share_", 40, (id) => {
       if (/[0-4]$/.test(id)) throw new Error("still off");

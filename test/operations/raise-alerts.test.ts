@@ -29,11 +29,14 @@ test("alerts of an error that came back, a silent and a refused source, and a ru
     ON CONFLICT (one) DO UPDATE SET counted_until = now()`);
   await it.ask(`INSERT INTO millrace.refusals (at, source, code, deliveries)
     VALUES (date_trunc('minute', now()), 'wrong', 'no_secret_matches', 25)`);
-  await it.ask(`INSERT INTO millrace.bulk_runs (verb, filter, state, role, via, finished_at)
-    VALUES ('retry', '{}', 'finished', 'operator', 'cli', now())`);
+  await it.ask(`INSERT INTO millrace.bulk_runs (verb, filter, state, role, via, results, finished_at)
+    SELECT 'retry', '{}', state, 'operator', 'cli', results::jsonb, now() - ago::interval
+    FROM (VALUES ('finished', '{"completed": 0, "failed": 9, "pending": 0, "errors": 1}', '1 min'),
+      ('finished', NULL, '1 min'), ('finished', NULL, '11 min'), ('stopped', NULL, '1 min')) AS r (state, results, ago)`);
   const expected = [
     "error.reopened|1-back",
-    expect.stringMatching(/^run\.ended\|1\|\d+$/),
+    // The second has no final results yet.
+    ...[1, 3, 4].map((id) => expect.stringMatching(`^run\\.ended\\|${id}\\|\\d+$`)),
     "source.refused|wrong",
     "source.silent|quiet",
   ];

@@ -49,7 +49,9 @@ const bulkRun = z.strictObject({
   listed: count("Events the run has reached."),
   done: count("Events it has retried, replayed, or given up."),
   skipped: skippedCounts,
-  error: text("Why the run waits or has failed; null if nothing is wrong.").nullable(),
+  error: text(
+    "Why the run waits, has stopped itself, or has failed; null if nothing is wrong.",
+  ).nullable(),
   started_by: text("The user, or the name of a program's token, if one is known.").nullable(),
   role: text(),
   via: text(),
@@ -59,11 +61,11 @@ const bulkRun = z.strictObject({
   finished_at: instant().nullable(),
   results: z
     .strictObject({ completed: count(), failed: count(), pending: count() })
-    .describe("What became of the events that are done."),
+    .describe("What became of the events that ran again: none of a give-up."),
   errors: count("Different errors among the results that failed."),
   estimate_seconds: z
     .number()
-    .describe("Seconds until the last event is reached at this rate; null if that is unknown.")
+    .describe("Seconds until the last event is reached at this rate; null if unknown, or held.")
     .nullable(),
 });
 /** A retry, replay, or give-up of many events, worked off by the leading worker. */

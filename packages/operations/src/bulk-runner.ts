@@ -62,10 +62,10 @@ export function startBulkRunner(deps: Deps): { close(): Promise<void> } {
   async function runBatch(run: OpenBulkRun): Promise<void> {
     const size = pace.sizeOf(run);
     try {
-      const verdict = await judge(run);
-      if (verdict === "goes_on") pace.add(run, await workBatch(deps, run, size));
-      else pace.delay(run, size);
-      if (verdict === "stopped") notify({ kind: "ended", run });
+      const allowed = await judge(run, size);
+      if (allowed === "stopped") notify({ kind: "ended", run });
+      else if (allowed > 0) return pace.add(run, await workBatch(deps, run, allowed));
+      pace.delay(run, size);
     } catch (error) {
       // Fewer may be done in time where so many were not: replays of large bodies copy them.
       pace.delay(run, hasCode(error, "database_unavailable") ? Math.ceil(size / 2) : size);
@@ -125,15 +125,22 @@ async function noteError(
 
 /** Counting the results of a large run takes a while, which must not keep Postgres busy. */
 function createJudge({ bulkWork }: Deps["ledger"]) {
-  const dueAt = new Map<number, number>();
-  return async (run: OpenBulkRun) => {
+  const judged = new Map<number, { readonly dueAt: number; readonly left: number }>();
+  /** Returns how many of `size` events the run may reach now; with 0 it waits. */
+  return async (run: OpenBulkRun, size: number): Promise<number | "stopped"> => {
+    const isCanary = run.canaryState === "running";
+    if (!isCanary && run.failedShareMax === null) return size;
     const askedAt = performance.now();
-    if (run.canaryState !== "running") {
-      if (run.failedShareMax === null || askedAt < (dueAt.get(run.id) ?? 0)) return "goes_on";
+    let { dueAt, left } = judged.get(run.id) ?? { dueAt: 0, left: 0 };
+    if (isCanary || askedAt >= dueAt) {
+      const verdict = await bulkWork.judge(run);
+      if (verdict === "stopped") return verdict;
+      left = verdict;
+      dueAt = performance.now() + 10 * (performance.now() - askedAt);
     }
-    const verdict = await bulkWork.judge(run);
-    dueAt.set(run.id, performance.now() + 10 * (performance.now() - askedAt));
-    return verdict;
+    const allowed = Math.min(size, left);
+    judged.set(run.id, { dueAt, left: left - allowed });
+    return allowed;
   };
 }
 

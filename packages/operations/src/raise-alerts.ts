@@ -6,6 +6,7 @@ import {
   type EmittedEvent,
 } from "@millrace/core";
 import type { DisagreementKind } from "@millrace/api-contract";
+import { runResult } from "@millrace/api-contract/run-text";
 import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
@@ -18,7 +19,7 @@ interface Incident extends Alert {
 }
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "repair">;
+  readonly ledger: Pick<Ledger, "reads" | "repair" | "bulkRuns">;
   readonly queues: Pick<Queues, "counts" | "ping">;
   readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
@@ -38,7 +39,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
     findFailingSources(deps),
     findRefusing(deps),
   ]);
-  const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
+  const path: PathTo = (where) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
   const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
@@ -64,17 +65,26 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       url: ofSource(source),
     })),
     ...disagreed(deps, path("")),
-    ...found.runs.map(({ id, verb, state, done, error, finishedAt }) => ({
-      kind: "run.ended",
-      // A run that was stopped and goes on ends again.
-      key: `${id}|${Date.parse(finishedAt)}`,
-      at: finishedAt,
-      title: `Bulk run ${id} (${verb.replace("_", " ")}) ${state}: ${done} done`,
-      details: error === null ? [] : [error],
-      url: path(`runs/${id}`),
-    })),
+    ...(await Promise.all(found.runs.map((run) => endedRun(deps, run, path)))),
   ];
   await ledger.repair.emitAlerts(incidents.map(toEvent));
+}
+
+type Found = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>;
+type PathTo = (where: string) => string | undefined;
+
+async function endedRun(
+  { ledger }: Deps,
+  { id, verb, state, done, error, finishedAt: at }: Found["runs"][number],
+  path: PathTo,
+): Promise<Incident> {
+  // Counting the results of a large run may take too long, which must not hold back the alert.
+  const result = await ledger.bulkRuns.get(id).then(runResult, () => `${done} done`);
+  const title = `Bulk run ${id} (${verb.replace("_", " ")}) ${state}. ${result}`;
+  // A run that was stopped and goes on ends again.
+  const key = `${id}|${Date.parse(at)}`;
+  const details = error === null ? [] : [error];
+  return { kind: "run.ended", key, at, title, details, url: path(`runs/${id}`) };
 }
 
 /** A worker that dies leaves a few, which the reconciler repairs; a lost queue leaves many. */
@@ -91,16 +101,12 @@ function disagreed({ disagreements }: Deps, url: string | undefined): Incident[]
   return [{ kind: "ledger.disagreed", key, title, details, url }];
 }
 
-type Found = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>;
 type Opened = Found["errors"][number];
 
 /** Alerts of one error in ten minutes. Those that come behind them are gathered by the minute. */
 const ERRORS_MAX = 10;
 
-function openedErrors(
-  { errors, alerted, gatheredLately }: Found,
-  path: (where: string) => string | undefined,
-): Incident[] {
+function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo): Incident[] {
   const [first] = errors;
   if (first !== undefined && errors.length + alerted > ERRORS_MAX) {
     if (gatheredLately) return [];

@@ -36,8 +36,10 @@ export async function watchRun(
       if (progressOf(run) !== progressOf(before)) changedAt = performance.now();
       progress.reach(run.listed);
       const note = noteOn(run, performance.now() - changedAt);
-      if (note === undefined || said.has(note)) continue;
-      said.add(note);
+      // A run that is held says so once, and not with each number.
+      const kind = note?.replaceAll(/\d+/g, "");
+      if (kind === undefined || said.has(kind)) continue;
+      said.add(kind);
       stderr.write(`run ${run.id}: ${note}\n`);
     }
   } finally {
@@ -45,8 +47,10 @@ export async function watchRun(
     stop.dispose();
   }
   if (run.finished_at === null) {
+    const [is, verb, act] =
+      run.state === "paused" ? ["is paused", "Resume", "resume"] : ["continues", "Stop", "stop"];
     stderr.write(
-      `Stopped watching; the run continues. Stop it with: millrace runs stop ${run.id}\n`,
+      `Stopped watching; the run ${is}. ${verb} it with: millrace runs ${act} ${run.id}\n`,
     );
     return 1;
   }
@@ -62,7 +66,10 @@ const progressOf = ({ listed, state, results: { completed, failed } }: BulkRun):
   [listed, state, completed, failed].join();
 
 /** The reason why a run waits. */
-function noteOn({ state, error, taken_at: takenAt }: BulkRun, unchangedMs: number) {
+function noteOn(run: BulkRun, unchangedMs: number): string | undefined {
+  const { state, error, taken_at: takenAt, finished_at: finishedAt } = run;
+  // Its result says why it ended.
+  if (finishedAt !== null) return undefined;
   if (error !== null) return printable(error);
   if (state === "paused") return "paused";
   if (state === "running" && takenAt === null && unchangedMs > PATIENCE_MS) {

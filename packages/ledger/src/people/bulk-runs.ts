@@ -19,7 +19,7 @@ export interface NewBulkRun extends Pick<BulkRun, "verb" | "rate"> {
   readonly auditId: string;
 }
 
-export interface OpenBulkRun extends Pick<BulkRun, "id" | "verb" | "rate" | "error"> {
+export interface OpenBulkRun extends Pick<BulkRun, "id" | "verb" | "rate" | "error" | "total"> {
   readonly filter: BulkFilter;
   readonly state: "running" | "paused";
   readonly cursor: string | null;
@@ -88,7 +88,7 @@ SET state = coalesce($2, state), rate = coalesce($3, rate), results = NULL, erro
 WHERE id = $1 AND (finished_at IS NULL OR (state = 'stopped' AND $2 = 'running'))`;
 
 const OPEN = `
-SELECT id::float8 AS id, verb, filter, state, rate, cursor, error, taken_at IS NOT NULL AS "isTaken",
+SELECT id::float8 AS id, verb, filter, state, rate, cursor, error, total, taken_at IS NOT NULL AS "isTaken",
   canary_state AS "canaryState", failed_share_max AS "failedShareMax"
 FROM millrace.bulk_runs WHERE finished_at IS NULL ORDER BY id`;
 
@@ -198,8 +198,12 @@ interface Row extends Omit<BulkRun, "results" | "errors" | "estimate_seconds"> {
 }
 
 function toRun({ results: { errors, ...results }, ...row }: Row): BulkRun {
-  const { total, listed, rate, state } = row;
-  const isKnown = total !== null && !isEnded(state);
-  const estimate_seconds = isKnown ? Math.max(0, total - listed) / rate : null;
+  const { total, listed, rate, state, error, canary_state: canary } = row;
+  const isHeld = state !== "running" || error !== null || (canary ?? "passed") !== "passed";
+  const estimate_seconds = total === null || isHeld ? null : Math.max(0, total - listed) / rate;
+  // Its events failed because a person gave them up: none of them ran again.
+  if (row.verb === "give_up") return { ...row, ...NONE_RAN, estimate_seconds };
   return { ...row, results, errors, estimate_seconds };
 }
+
+const NONE_RAN = { results: { completed: 0, failed: 0, pending: 0 }, errors: 0 };

@@ -10,6 +10,7 @@ export interface Incidents {
   readonly alerted: number;
   /** True when an alert of many errors is less than a minute old. */
   readonly gatheredLately: boolean;
+  /** Ended, and not named by an alert. One that finished waits for its results ten minutes. */
   readonly runs: readonly EndedRun[];
 }
 
@@ -68,8 +69,15 @@ opened AS (
 ),
 runs AS (
   SELECT id::float8 AS id, verb, state, done, error, finished_at AS "finishedAt"
-  FROM millrace.bulk_runs
-  WHERE finished_at > now() - ${RECENT} ORDER BY id
+  FROM millrace.bulk_runs r
+  WHERE finished_at > now() - 2 * ${RECENT}
+    AND (state <> 'finished' OR results IS NOT NULL OR finished_at < now() - ${RECENT})
+    AND NOT EXISTS (
+      SELECT FROM millrace.events
+      WHERE source = '${ALERTS_SOURCE}' AND event_id >= 'run.ended|' AND event_id < 'run.ended}'
+        AND starts_with(event_id, 'run.ended|' || r.id || '|') AND recorded_at >= r.finished_at
+    )
+  ORDER BY id
 )
 SELECT
   (SELECT coalesce(jsonb_agg(to_jsonb(o)), '[]') FROM opened o) AS errors,

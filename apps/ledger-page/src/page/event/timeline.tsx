@@ -207,7 +207,7 @@ function Now({ event }: { event: EventDetail }) {
     return (
       <Item kind="pending" title={title}>
         <p>
-          until <Due at={next_attempt_at} />
+          due <Due at={next_attempt_at} />
         </p>
         {waits && <p>{error}</p>}
       </Item>

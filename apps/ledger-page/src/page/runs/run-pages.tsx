@@ -51,19 +51,17 @@ function Run({ run, heading }: RunProps) {
   return (
     <div className="panel list">
       <div>
-        <ResultBar run={run} />
+        {run.verb !== "give_up" && <ResultBar run={run} />}
         <p>
           {progressText(run)}
           {isOpen(run) && `, ${formatCount(run.rate)} a second`}
-          {run.state === "running" &&
-            run.estimate_seconds !== null &&
-            `, ${durationOf(run.estimate_seconds * 1_000)} left`}
+          {run.estimate_seconds !== null && `, ${durationOf(run.estimate_seconds * 1_000)} left`}
           {isOpen(run) && run.taken_at === null && ". No worker has taken it yet"}
         </p>
       </div>
       <p>
         <strong>{runResult(run)}</strong>
-        {run.results.failed > 0 && run.verb !== "give_up" && (
+        {run.results.failed > 0 && (
           <>
             {" · "}
             <Link to={`/events?run=${run.id}&status=failed`}>Show those that failed again</Link>
@@ -110,7 +108,8 @@ function useChange(id: number) {
 
 function Continue({ run: { id, total, listed } }: { run: BulkRun }) {
   const { change } = useChange(id);
-  const others = total === null ? "others" : `other ${formatCount(Math.max(0, total - listed))}`;
+  if (total !== null && total <= listed) return null;
+  const others = total === null ? "others" : `other ${formatCount(total - listed)}`;
   return (
     <div className="run-acts">
       <button onClick={() => change.mutate({ state: "running" })}>
