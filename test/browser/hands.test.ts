@@ -163,14 +163,20 @@ describeInBrowser("the page under a person's hands", () => {
   test("an empty page whose search can go on is read on, and does not say that nothing matches", async ({
     page,
   }) => {
-    const json = { events: [], next: "further", queued: null, searched_to: null };
+    const json = { events: [], next: "further", queued: null, searched_to: "2026-11-21T12:03:00Z" };
     const asked: string[] = [];
-    await page.route("**/api/events?*", (route) => {
-      asked.push(route.request().url());
-      return route.fulfill({ json });
+    await page.route("**/api/events?*rare*", async (route) => {
+      if (asked.push(route.request().url()) === 1) {
+        await page.locator("[aria-busy=true]:has(td.id)").getByText("Searching…").waitFor();
+      }
+      await route.fulfill({ json });
     });
-    await page.goto("/events?type=rare");
+    await page.goto("/events?status=failed");
+    await page.getByText("2 events on this page of 2").waitFor();
+    await page.getByLabel("Search").fill("type:rare");
+    await page.getByText("No event matches so far. Searching…").waitFor();
     await page.getByText("No event matches so far. Search on: Older →").waitFor();
+    await page.getByText(/Searched to .*2026/).waitFor();
     expect(await page.getByRole("button", { name: "Older →" }).isEnabled()).toBe(true);
     expect(await page.getByText("No matching events").count()).toBe(0);
     expect(asked.filter((url) => url.includes("cursor=further")).length).toBeGreaterThan(1);

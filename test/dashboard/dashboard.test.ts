@@ -83,6 +83,8 @@ onOneBackend("the dashboard", (prepare, backend) => {
     for (const path of ["/event?source=acme&id=a", "/audit"]) {
       expect([path, (await dashboard.get(path)).text]).toEqual([path, page.text]);
     }
+    const guessed = await dashboard.get("/events/acme/a%2Fb/2");
+    expect(guessed.headers.location).toBe("/event?source=acme&id=a%2Fb&generation=2");
     const assets = [...page.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
     expect(assets).toEqual(
       expect.arrayContaining([

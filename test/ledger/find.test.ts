@@ -95,7 +95,7 @@ describe("a word", () => {
     expect(await search({ words: ["cus_wor"], labels })).toEqual([]);
     expect(await search({ words: ["evt_word", "cus_word"], labels })).toEqual([event.eventId]);
     const count = await it.ledger.reads.countEvents({ words: ["word_0001"], labels }, 10);
-    expect(count).toEqual([{ source: "shop", status: "pending", count: 1 }]);
+    expect(count).toMatchObject({ groups: [{ count: 1 }], isPartial: false });
   });
 });
 

@@ -184,6 +184,10 @@ function createPageRoutes(): Router {
   router.get(PATHS, securityHeaders(PAGE_CSP), (_request, response) => {
     response.type("html").send(document);
   });
+  // People guess it from the API's path.
+  router.get("/event{s}/:source/:id{/:generation}", ({ params, query }, response) => {
+    response.redirect(`/event?${new URLSearchParams({ ...query, ...params }).toString()}`);
+  });
   router.use(
     "/assets",
     express.static(fileURLToPath(new URL("assets/", pageFolder)), {

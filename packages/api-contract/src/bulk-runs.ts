@@ -19,7 +19,7 @@ export const RATE_DEFAULT = 50;
 
 export const eventCount = z.strictObject({
   count: count(`Events that match, at most ${COUNT_MAX.toLocaleString("en-US")}.`),
-  more: z.boolean().describe("True if more events match than were counted."),
+  more: z.boolean().describe("True if more events match than were counted, or may match."),
 });
 
 export const skippedCounts = z

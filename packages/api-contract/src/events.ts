@@ -52,10 +52,10 @@ export type QueuedPage = Wire<typeof queuedPage>;
 export const eventPage = z.strictObject({
   events: z.array(eventRow),
   next: text(
-    "The cursor of the next page; null on the last one. A page that searches by source, type, or outcome looks at 20,000 events at most, and can have none and a next page.",
+    "The cursor of the next page; null on the last one. A page with `searched_to` can have no event, and a next page that has some.",
   ).nullable(),
   searched_to: instant(
-    "Of a search in bodies that goes on with `next`: the record of the last event that it read.",
+    "The record of the last event that was looked at, of a page that ended before it was full: the search goes on with `next`.",
   ).nullable(),
   queued: queuedPage
     .nullable()

@@ -91,7 +91,7 @@ export async function countBulk(
   const { ledger, queues } = deps;
   const { limit = Infinity } = options;
   const filter = { ...options.filter, ...VERB_STATUS[verb] };
-  const groups = await ledger.reads.countEvents(filter, COUNT_MAX);
+  const { groups } = await ledger.reads.countEvents(filter, COUNT_MAX);
   const skipped: Partial<Record<SkipReason, number>> = {};
   let found = 0;
   for (const { source, status, count } of groups) {

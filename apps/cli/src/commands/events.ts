@@ -90,9 +90,6 @@ export function addCommands(program: Command, context: CliContext): void {
 
 type Filter = Omit<EventSearch, "limit" | "cursor">;
 
-/** The ledger's own maximum. */
-const PAGE = 500;
-
 async function list(
   context: CliContext,
   filter: Filter,
@@ -105,23 +102,12 @@ async function list(
     const search = await readFilter(ledger, filter, config?.sources);
     const waiting = await readQueued(context, ledger, { ...search, limit });
     for (const row of waiting?.events ?? []) print({ json: row });
-    let left = limit;
-    let cursor: string | undefined;
-    while (left > 0) {
-      const size = Math.min(left, PAGE);
-      const page = await ledger.reads.findEvents({ ...search, limit: size, cursor });
-      for (const event of page.events) print({ json: event });
-      if (json !== true) rows.push(...page.events);
-      left -= page.events.length;
-      if (page.next === null) break;
-      if (page.searched_to !== null && left > 0) {
-        // A search in bodies goes on when it is asked to.
-        const until = new Date(Date.parse(page.searched_to) + 1).toISOString();
-        const searched = `bodies were read back to ${page.searched_to}`;
-        context.stderr.write(`note: ${searched}; go on with --until ${until}\n`);
-        break;
-      }
-      cursor = page.next;
+    const find: Ledger["reads"]["findEvents"] = (asked) =>
+      ledger.reads.findEvents({ ...search, ...asked });
+    const note = (text: string) => void context.stderr.write(`note: ${text}\n`);
+    for await (const event of readPages(find, limit, note)) {
+      print({ json: event });
+      if (json !== true) rows.push(event);
     }
     return waiting;
   });
@@ -131,6 +117,39 @@ async function list(
   if (rows.length > 0) print({ text: `${waiting}${formatList(rows, now, context.stdout)}` });
   else if (waiting !== "") context.stdout.write(waiting);
   else print({ text: await noneText(context, filter) });
+}
+
+/** The ledger's own maximum. */
+const PAGE = 500;
+const NOTE_EVERY_MS = 2_000;
+
+/** Reads until `limit` events are found, or to the end of the ledger. */
+export async function* readPages(
+  find: Ledger["reads"]["findEvents"],
+  limit: number,
+  note: (text: string) => void,
+): AsyncGenerator<EventRow> {
+  let left = limit;
+  let cursor: string | undefined;
+  let notedMs = performance.now();
+  for (;;) {
+    const { events, next, searched_to: to } = await find({ limit: Math.min(left, PAGE), cursor });
+    yield* events;
+    left -= events.length;
+    const last = events.at(-1);
+    if (next === null) return;
+    if (left === 0 && last !== undefined) {
+      // Events of the same millisecond are listed again.
+      const until = new Date(Date.parse(last.recorded_at) + 1).toISOString();
+      note(`only the newest ${limit} are listed: give a higher --limit, or --until ${until}`);
+      return;
+    }
+    if (to !== null && performance.now() > notedMs + NOTE_EVERY_MS) {
+      note(`searched back to ${to}`);
+      notedMs = performance.now();
+    }
+    cursor = next;
+  }
 }
 
 /** @throws `unknown_source` where no event was found because the config has no such source */

@@ -60,9 +60,9 @@ function addReads(router: Router, deps: Deps): void {
   });
   serve(router, "get /event-count", async ({ query: { max, ...given } }) => {
     const filter = await readFilter(ledger, given, sources);
-    const groups = await refuseData(() => ledger.reads.countEvents(filter, max));
+    const { groups, isPartial } = await refuseData(() => ledger.reads.countEvents(filter, max));
     const found = groups.reduce((sum, { count }) => sum + count, 0);
-    return { count: Math.min(found, max), more: found > max };
+    return { count: Math.min(found, max), more: isPartial || found > max };
   });
   serve(router, "get /runs", async ({ query }) => ({
     runs: await ledger.bulkRuns.find(readRunSearch(query)),

@@ -32,23 +32,35 @@ export type FoundPage = Omit<EventPage, "queued">;
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-/** Events that one page of a filter without an index reads, twice: some 50 milliseconds. */
+/** Events that one statement of a filter without an index reads, twice: some 50 milliseconds. */
 const scannedMax = ({ values }: EventFilter): number => (values === undefined ? 20_000 : 5_000);
 
-/** A page with a `next` may have no event. @throws `invalid_request` for limit or cursor */
+const READ_ON_MS = 1_000;
+
+/**
+ * Reads on where a filter without an index finds nothing. A page with a `next` may have no event.
+ * @throws `invalid_request` for limit or cursor
+ */
 export async function findEvents(ledger: LedgerContext, filter: EventFilter): Promise<FoundPage> {
   const limit = limitOf(filter);
   if (!canMatch(filter)) return { events: [], next: null, searched_to: null };
-  const scanned = scannedOf(filter);
-  const { text, values } = listQuery(filter, limit + 1, scanned);
-  const rows = await queryRows<ListedRow>(ledger, text, values);
-  const page = rows.slice(0, limit);
-  const last = rows.length > limit ? page.at(-1) : scanned && (await lastScanned(ledger, scanned));
-  return {
-    events: page.map(({ recorded_at_text: _text, ...event }) => toWire(event)),
-    next: last === undefined ? null : cursorOf(last),
-    searched_to: null,
-  };
+  const untilMs = performance.now() + READ_ON_MS;
+  let { cursor } = filter;
+  for (;;) {
+    const asked = { ...filter, cursor };
+    const scanned = scannedOf(asked);
+    const { text, values } = listQuery(asked, limit + 1, scanned);
+    const rows = await queryRows<ListedRow>(ledger, text, values);
+    const isFull = rows.length > limit;
+    const page = rows.slice(0, limit);
+    const events = page.map(({ recorded_at_text: _text, ...event }) => toWire(event));
+    const last = isFull ? page.at(-1) : scanned && (await lastScanned(ledger, scanned));
+    if (last === undefined) return { events, next: null, searched_to: null };
+    cursor = cursorOf(last);
+    if (events.length > 0 || performance.now() > untilMs) {
+      return { events, next: cursor, searched_to: isFull ? null : toWire(last).recorded_at };
+    }
+  }
 }
 
 /** @throws `invalid_request` */
@@ -84,8 +96,8 @@ export async function countEvents(
   ledger: LedgerContext,
   filter: EventFilter,
   countMax: number,
-): Promise<readonly EventCounts[]> {
-  if (!canMatch(filter)) return [];
+): Promise<CountedEvents> {
+  if (!canMatch(filter)) return { groups: [], isPartial: false };
   const values: unknown[] = [];
   const asked = { ...filter, cursor: undefined };
   const scanned = asked.searchWords === undefined ? undefined : scannedOf(asked);
@@ -95,7 +107,11 @@ export async function countEvents(
 SELECT source, status, count(*)::int AS count
 FROM (SELECT source, status FROM ${from} e WHERE ${where} LIMIT ${countMax + 1}) AS found
 GROUP BY source, status`;
-  return await queryRows<EventCounts>(ledger, text, values);
+  const groups = await queryRows<EventCounts>(ledger, text, values);
+  return {
+    groups,
+    isPartial: scanned !== undefined && (await lastScanned(ledger, scanned)) !== undefined,
+  };
 }
 
 /** Ids that begin with `q`, at most `max`. */
@@ -113,7 +129,13 @@ FROM (SELECT FROM millrace.events e WHERE ${where} LIMIT ${max}) AS found`;
 const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
   areStorable([source, type, error, q]);
 
-export type EventCounts = Pick<EventRow, "source" | "status"> & { readonly count: number };
+type EventCounts = Pick<EventRow, "source" | "status"> & { readonly count: number };
+
+export interface CountedEvents {
+  readonly groups: readonly EventCounts[];
+  /** Only the first events of a filter without an index were counted. */
+  readonly isPartial: boolean;
+}
 
 export type ListedRow = EventRow & { readonly recorded_at_text: string };
 

@@ -12,7 +12,7 @@ import {
   orderOf,
   scannedOf,
   windowOf,
-  type EventCounts,
+  type CountedEvents,
   type EventFilter,
   type FoundPage,
   type ListedRow,
@@ -42,7 +42,7 @@ export async function countFound(
   ledger: LedgerContext,
   { body, ...search }: EventSearch,
   countMax: number,
-): Promise<readonly EventCounts[]> {
+): Promise<CountedEvents> {
   if (body === undefined)
     return await countEvents(ledger, await withWords(ledger, search), countMax);
   throw new MillraceError("invalid_request", "Cannot count the events of a search with `body:`");
@@ -101,7 +101,8 @@ async function searchBodies(
         cursor = cursorOf(row);
         const isOver = performance.now() > untilMs || searched >= SEARCHED_MAX;
         if (events.length === limit || (isOver && row === rows.at(-1))) {
-          return { events, next: cursor, searched_to: toWire(event).recorded_at };
+          const searchedTo = events.length === limit ? null : toWire(event).recorded_at;
+          return { events, next: cursor, searched_to: searchedTo };
         }
       }
       if (rows.length < STEP) return { events, next: null, searched_to: null };

@@ -48,16 +48,22 @@ export function setSession(client: QueryClient, session: Principal | null): void
 
 /** `query` is made again for each call: "the last hour" moves on. */
 export function eventsQuery(list: string, query: () => QueryText<"get /events">, live: boolean) {
+  const queryKey = ["events", list];
   return queryOptions({
-    queryKey: ["events", list],
-    queryFn: async ({ signal }) => {
+    queryKey,
+    queryFn: async ({ client, signal }) => {
       const asked = query();
+      const isFirst = client.getQueryData(queryKey) === undefined;
       const read = async (cursor = asked.cursor) => {
         const page = await request("get /events", { query: { ...asked, cursor }, signal });
         if (!isEventPage(page)) throw new ApiError("malformed_answer", MALFORMED, 200);
         return page;
       };
-      return await timed(() => readOn(read));
+      return await timed(() =>
+        readOn(read, (page) => {
+          if (isFirst) client.setQueryData(queryKey, { ...page, tookMs: 0 });
+        }),
+      );
     },
     refetchInterval: ({ state }) =>
       live && Math.max(LIST_EVERY, (state.data?.tookMs ?? 0) * LIST_REST),
@@ -68,20 +74,23 @@ export function eventsQuery(list: string, query: () => QueryText<"get /events">,
 
 const READ_ON_MS = 2_000;
 
-/** A page whose filter has no index looks at some events, and may find none: the next is read. */
-async function readOn(read: (cursor?: string) => Promise<AnswerOf<"get /events">>) {
+/** An empty page whose search ended before the ledger did is shown, and the next one is read. */
+async function readOn(
+  read: (cursor?: string) => Promise<AnswerOf<"get /events">>,
+  show: (page: AnswerOf<"get /events">) => void,
+) {
   const untilMs = performance.now() + READ_ON_MS;
   const first = await read();
   let page = first;
   while (isUndecided(page) && performance.now() < untilMs) {
+    show(page);
     page = { ...(await read(page.next ?? undefined)), queued: first.queued };
   }
   return page;
 }
 
-/** A search in bodies ends by itself after as long. */
-const isUndecided = ({ events, next, queued, searched_to: searchedTo }: AnswerOf<"get /events">) =>
-  events.length === 0 && next !== null && searchedTo === null && !queued?.events.length;
+const isUndecided = ({ events, next, queued }: AnswerOf<"get /events">) =>
+  events.length === 0 && next !== null && !queued?.events.length;
 
 const MALFORMED =
   "Cannot read the answer: it is not a list of events. " +

@@ -48,6 +48,8 @@ export function EventsPage() {
   const queued = page.data?.queued ?? null;
   const next = page.isPlaceholderData ? undefined : page.data?.next;
   const words = PAGER_WORDS[order];
+  const searchedTo = page.isPlaceholderData ? null : page.data?.searched_to;
+  const goOn = page.isFetching && rows.length === 0 ? "Searching…" : `Search on: ${words.next}`;
   return (
     <section aria-label="Events" className="list" aria-busy={page.isPlaceholderData}>
       <PageHead title="Events" />
@@ -55,6 +57,7 @@ export function EventsPage() {
       <ListTools
         {...{ list, live, setLive, waiting, letIn }}
         total={total.data}
+        searching={page.isPlaceholderData}
         shown={page.data === undefined ? undefined : rows.length}
       />
       {page.error && <ErrorNote error={page.error} onRetry={() => void page.refetch()} />}
@@ -75,14 +78,13 @@ export function EventsPage() {
         ) : (
           page.data !== undefined &&
           !queued?.events.length && (
-            <NoEvents {...{ filter, sources }} searchOn={typeof next === "string" && words.next} />
+            <NoEvents {...{ filter, sources }} goOn={typeof next === "string" && goOn} />
           )
         )}
       </PanelBoundary>
-      {typeof page.data?.searched_to === "string" && (
+      {typeof searchedTo === "string" && (
         <p className="quiet">
-          Bodies were read back to {new Date(page.data.searched_to).toLocaleString()}. Search on:{" "}
-          {words.next}
+          Searched to {new Date(searchedTo).toLocaleString()}. {rows.length > 0 && goOn}
         </p>
       )}
       {side.link !== undefined && <SidePanel link={side.link} onClose={side.close} />}
@@ -133,12 +135,11 @@ const PAGER_WORDS = {
 interface NoEventsProps {
   readonly filter: ListFilter;
   readonly sources: readonly string[];
-  readonly searchOn: string | false;
+  readonly goOn: string | false;
 }
 
-function NoEvents({ filter, sources, searchOn }: NoEventsProps) {
-  if (searchOn !== false)
-    return <p className="empty">No event matches so far. Search on: {searchOn}</p>;
+function NoEvents({ filter, sources, goOn }: NoEventsProps) {
+  if (goOn !== false) return <p className="empty">No event matches so far. {goOn}</p>;
   if (!isFiltered(filter)) return <EmptyLedger sources={sources} />;
   const { find } = filter;
   return (

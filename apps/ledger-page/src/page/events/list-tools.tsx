@@ -20,13 +20,16 @@ interface Props {
   readonly list: List;
   readonly live: boolean;
   readonly setLive: (live: boolean) => void;
+  /** The rows are of the search before. */
+  readonly searching: boolean;
   readonly shown: number | undefined;
   readonly total: { readonly count: number; readonly more: boolean } | undefined;
   readonly waiting: number;
   readonly letIn: () => void;
 }
 
-export function ListTools({ list, live, setLive, shown, total, waiting, letIn }: Props) {
+export function ListTools(props: Props) {
+  const { list, live, setLive, searching, shown, total, waiting, letIn } = props;
   const [verb, setVerb] = useState<BulkVerb>();
   const mayWrite = useMayWrite();
   const { filter, cursor, order } = list;
@@ -34,8 +37,8 @@ export function ListTools({ list, live, setLive, shown, total, waiting, letIn }:
   return (
     <div className="tools">
       <p role="status" className="quiet">
-        {shown !== undefined && shownOf(shown, total)}
-        {cursor !== undefined && ". Further pages do not refresh automatically"}
+        {searching ? "Searching…" : shown !== undefined && shownOf(shown, total)}
+        {!searching && cursor !== undefined && ". Further pages do not refresh automatically"}
       </p>
       <button
         aria-pressed={order === "asc"}
@@ -80,9 +83,9 @@ export function ListTools({ list, live, setLive, shown, total, waiting, letIn }:
 
 function shownOf(shown: number, total: Props["total"]): string {
   const onPage = `${countOf(shown, "event")} on this page`;
-  return total === undefined
-    ? onPage
-    : `${onPage} of ${formatCount(total.count)}${total.more ? "+" : ""}`;
+  // The list is newer than its count, and a search without an index is counted only in part.
+  const isKnown = total !== undefined && total.count >= shown + (total.more ? 1 : 0);
+  return isKnown ? `${onPage} of ${formatCount(total.count)}${total.more ? "+" : ""}` : onPage;
 }
 
 export function FilterBar({ list }: { list: List }) {
