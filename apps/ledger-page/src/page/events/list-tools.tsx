@@ -59,11 +59,8 @@ export function ListTools({ list, live, setLive, shown, total, waiting, letIn }:
       </button>
       {mayWrite && (
         <>
-          <button
-            disabled={status !== undefined && status !== "failed"}
-            onClick={() => setVerb("retry")}
-          >
-            Retry failed…
+          <button disabled={status === "completed"} onClick={() => setVerb("retry")}>
+            {status === "pending" ? "Run now…" : "Retry failed…"}
           </button>
           <button disabled={status === "pending"} onClick={() => setVerb("replay")}>
             Replay…
