@@ -59,10 +59,13 @@ test("an event's timeline has the run that reached it, and who retried it alone,
   });
 });
 
-test("an error is shown with the line that threw it", async () => {
+test("an error is shown with the line that threw it, and with what runs its events", async () => {
   const { fingerprint } = JSON.parse((await run("errors", "--q", "still", "--json")).stdout);
   const { stdout } = await run("errors", fingerprint);
   expect(stdout).toMatch(/thrown in attempt \d \(> is your own code\)\n +> .*runs\.test\.ts:\d+/);
+  // Its event was retried, and is pending.
+  const runNow = `run pending    millrace retry --status pending --error ${fingerprint}\n`;
+  expect(stdout).toContain(`--status pending --error ${fingerprint}\n${runNow}`);
 });
 
 test("Ctrl-C stops watching and not the run, which other commands change", async () => {

@@ -112,21 +112,15 @@ export function queueSettling(fixture: QueueFixture): void {
       expect(new Set(runs.map((job) => job.run)).size).toBe(3);
     });
 
-    it("retries nothing that has not failed", async () => {
+    it("runs a completed job again on request, and retries nothing that has not failed", async () => {
       expect(await fixture.queues.retryJob(event("evt_1"))).toBe("not_found");
-      await fixture.queues.enqueue([event("evt_1")]);
-      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("not_failed");
-      work(() => COMPLETED);
-      await untilState("evt_1", "completed");
-      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("not_failed");
-    });
-
-    it("runs a completed job again on request, and no other", async () => {
       expect(await fixture.queues.rerunJob(event("evt_1"))).toBe("not_found");
       await fixture.queues.enqueue([event("evt_1")]);
       expect(await fixture.queues.rerunJob(event("evt_1"))).toBe("not_completed");
+      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("not_failed");
       const { runs } = work(() => COMPLETED);
       await untilState("evt_1", "completed");
+      expect(await fixture.queues.retryJob(event("evt_1"))).toBe("not_failed");
       const answers = await Promise.all([1, 2].map(() => fixture.queues.rerunJob(event("evt_1"))));
       expect(answers).toContain("retried");
       await until(() => runs.length > 1);
@@ -135,14 +129,17 @@ export function queueSettling(fixture: QueueFixture): void {
       expect(runs[1]?.event).toEqual(runs[0]?.event);
     });
 
-    it("lets one of two retries of the same job win", async () => {
+    it("lets one of two promotions or retries of the same job win", async () => {
       await fixture.queues.enqueue([event("evt_1")]);
-      const { runs } = work((_, turn) => (turn === 1 ? FAILED : COMPLETED));
+      const { runs } = work((_, turn) => [RETRY, FAILED][turn - 1] ?? COMPLETED);
+      await untilState("evt_1", "delayed");
+      const both = await Promise.all([1, 2].map(() => fixture.queues.promoteJob(event("evt_1"))));
+      expect(both.toSorted()).toEqual(["not_delayed", "retried"]);
       await untilState("evt_1", "failed");
       const answers = await Promise.all([1, 2].map(() => fixture.queues.retryJob(event("evt_1"))));
       expect(answers.toSorted()).toEqual(["not_failed", "retried"]);
       await untilState("evt_1", "completed");
-      expect(runs).toHaveLength(2);
+      expect(runs).toHaveLength(3);
     });
   });
 

@@ -1,8 +1,11 @@
-import { createOperator, replayEvent, retryEvent } from "@millrace/operations";
+import { createOperator, replayEvent, retryDelivered, retryEvent } from "@millrace/operations";
+import { RetryLater } from "millrace";
 import { expect, test } from "vitest";
 import { onOneBackend } from "../support/backends.ts";
+import { event as delivery } from "../support/queue-fixture.ts";
 import { key, useStores } from "../support/stores-fixture.ts";
 import { until } from "../support/until.ts";
+import { reconcileOnce } from "./reconcile-once.ts";
 
 onOneBackend("an event of a person", (prepare, backend) => {
   const stores = useStores(prepare);
@@ -11,11 +14,7 @@ onOneBackend("an event of a person", (prepare, backend) => {
   const replay = (eventId: string, generation?: number) =>
     replayEvent(stores, { source: "acme", eventId, generation });
   const skipped = (reason: string) => ({ kind: "skipped", reason });
-  const queue = () => {
-    const found = stores.queues.queues.get("acme");
-    if (found === undefined) throw new Error("Cannot find the queue of acme");
-    return found;
-  };
+  const queue = () => stores.queues.queues.get("acme");
   const generationsOf = async (eventId: string) =>
     (await stores.ledger.reads.findEvent({ source: "acme", eventId }))?.generations ?? [];
   const enqueuedAt = async (eventId: string) => {
@@ -82,11 +81,12 @@ onOneBackend("an event of a person", (prepare, backend) => {
     );
   });
 
-  test("that has failed is retried: it is pending, its job waits, and it completes", async () => {
+  test("that has failed is retried, by two people at once: it is pending, its job waits, and it completes", async () => {
     await stores.fail("evt_plain_1");
     expect(await stores.row("evt_plain_1")).toMatchObject({ status: "failed", attempts: 1 });
     const latest = { source: "acme", eventId: "evt_plain_1" };
-    expect(await retryEvent(stores, latest)).toEqual({ kind: "retried" });
+    const both = await Promise.all([1, 2].map(() => retryEvent(stores, latest)));
+    expect(both).toContainEqual({ kind: "retried" });
     expect((await stores.row("evt_plain_1"))?.status).toBe("pending");
     expect((await stores.job("evt_plain_1"))?.state).toBe("waiting");
     await completes("evt_plain_1");
@@ -98,7 +98,7 @@ onOneBackend("an event of a person", (prepare, backend) => {
     async (eventId) => {
       await stores.fail(eventId);
       const { jobId } = (await stores.job(eventId)) ?? {};
-      await queue().remove(jobId ?? "");
+      await queue()?.remove(jobId ?? "");
       expect(await retry(eventId)).toEqual({ kind: "retried" });
       expect(await stores.job(eventId)).toMatchObject({ jobId, state: "waiting" });
       expect((await stores.job(eventId))?.event?.body).toBeUndefined();
@@ -112,13 +112,13 @@ onOneBackend("an event of a person", (prepare, backend) => {
       const eventId = `evt_died_${isGone}`;
       await stores.fail(eventId);
       await stores.ledger.retries.retryMany([key(eventId)]);
-      if (isGone) await queue().remove(eventId);
+      if (isGone) await queue()?.remove(eventId);
       expect(await retry(eventId)).toEqual({ kind: "retried" });
       await completes(eventId);
     },
   );
 
-  test("that did not fail, that nobody knows, or that only the queue has is not retried, and it says so", async () => {
+  test("that did not fail, that nobody knows, or that only the queue has is not retried or replayed, and it says so", async () => {
     await stores.take("evt_done_1");
     expect(await retry("evt_done_1")).toEqual(skipped("not_failed"));
     await completes("evt_done_1");
@@ -129,7 +129,9 @@ onOneBackend("an event of a person", (prepare, backend) => {
     }
     const stranger = { ...key("evt_x_1"), source: "stranger" };
     expect(await retryEvent(stores, stranger)).toEqual(skipped("unknown_source"));
-    await queue().add("forged", { no: "envelope" }, { jobId: "evt_forged_1" });
+    expect(await replayEvent(stores, stranger)).toEqual(skipped("unknown_source"));
+    expect(await replay("evt_nobody_1")).toEqual(skipped("not_found"));
+    await queue()?.add("forged", { no: "envelope" }, { jobId: "evt_forged_1" });
     await stores.runUntil(async () => (await stores.job("evt_forged_1"))?.state === "failed");
     expect(await retry("evt_forged_1")).toEqual(skipped("only_in_queue"));
     expect((await stores.job("evt_forged_1"))?.state).toBe("failed");
@@ -159,12 +161,23 @@ onOneBackend("an event of a person", (prepare, backend) => {
     expect(runs).toBe(2);
   });
 
-  test("that two people retry at once runs once more", async () => {
-    await stores.fail("evt_two_1");
-    const results = await Promise.all([retry("evt_two_1"), retry("evt_two_1")]);
-    expect(results).toContainEqual({ kind: "retried" });
-    await completes("evt_two_1");
-    expect((await stores.row("evt_two_1"))?.attempts).toBe(2);
+  test("that waits for its next attempt runs now by a retry, also by one that died, and not by a delivery", async () => {
+    const ids = ["evt_wait_1", "evt_wait_2"] as const;
+    const states = () => Promise.all(ids.map(async (id) => (await stores.job(id))?.state));
+    for (const id of ids) await stores.take(id);
+    await stores.work(
+      () => Promise.reject(new RetryLater({ afterMs: 600_000 })),
+      () => until(async () => (await states()).every((state) => state === "delayed")),
+    );
+    expect(await retryDelivered(stores, delivery(ids[0]))).toEqual(skipped("not_failed"));
+    expect(await retry(ids[0])).toEqual({ kind: "retried" });
+    expect(await retry(ids[0])).toEqual(skipped("not_failed"));
+    expect(await stores.row(ids[0])).toMatchObject({ attempts: 1, next_attempt_at: null });
+    await stores.ledger.retries.retryMany([key(ids[1])]);
+    expect(await states()).toEqual(["waiting", "delayed"]);
+    await reconcileOnce(stores);
+    expect(await stores.completeAll()).toEqual(ids);
+    expect((await stores.row(ids[0]))?.attempts).toBe(2);
   });
 
   test.each(["evt_again_1", "again|évènement 1"])(
@@ -186,12 +199,6 @@ onOneBackend("an event of a person", (prepare, backend) => {
       expect(await replay(eventId, 0)).toEqual(skipped("superseded"));
     },
   );
-
-  test("that is not replayed says why", async () => {
-    expect(await replay("evt_nobody_1")).toEqual(skipped("not_found"));
-    const stranger = { source: "stranger", eventId: "evt_x_1" };
-    expect(await replayEvent(stores, stranger)).toEqual(skipped("unknown_source"));
-  });
 
   test("is replayed although the queue still has an ended job of that generation", async () => {
     await complete("evt_restored_1");

@@ -99,7 +99,8 @@ export const OPERATIONS = {
     errors: ["event_not_found", "body_missing", "forbidden"],
   },
   "post /events/:source/:eventId/retry": {
-    summary: "Runs a failed event again, with all its attempts.",
+    summary:
+      "Runs a failed event again, with all its attempts; or now, if it waits for its next attempt.",
     who: "operator",
     query: requests.generationQuery,
     body: requests.reasonBody,
@@ -135,7 +136,7 @@ export const OPERATIONS = {
   },
   "post /retry": {
     summary:
-      "Starts a run that retries the failed events of a filter, or retries up to 500 that are named; a dry run counts.",
+      "Starts a run that retries the failed events of a filter, or with `status` pending those that wait for their next attempt; or retries up to 500 that are named; a dry run counts.",
     who: "operator",
     body: requests.retryBody,
     bodyBytesMax: 1024 * 1024,

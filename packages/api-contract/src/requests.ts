@@ -204,7 +204,8 @@ export const runBody = z.strictObject({
 export const retryBody = eventFilter
   .omit({ outcome: true })
   .extend({
-    status: z.literal("failed", "only failed events are retried").optional(),
+    /** Default: failed. Pending: those that wait for their next attempt, which runs now. */
+    status: z.literal(["failed", "pending"], "must be failed or pending").optional(),
     ...bulk,
     ...trial,
     /** These events and no others, instead of a filter: all at once, and one answer each. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runResult, timeText } from "./run-text.ts";
+import { filterOf, runResult, timeText } from "./run-text.ts";
 
 test("a result says what became of the events, and only of those that ran", () => {
   const results = { completed: 12, failed: 3, pending: 0 };
@@ -20,4 +20,15 @@ test("events that were given up are no failures of a run", () => {
 test("the time of a run follows from its rate", () => {
   expect(timeText(300, 50, false)).toBe("about 6.0 s");
   expect(timeText(100_000, 50, true)).toBe("more than 33 min 20 s");
+});
+
+test("a retry is of failed events, or where that is asked for of pending ones that are delayed", () => {
+  const failed = { source: "shop", status: "failed", isDelayed: false };
+  for (const status of [undefined, "failed", "completed"]) {
+    expect(filterOf("retry", { source: "shop", status })).toEqual(failed);
+  }
+  const pending = { status: "pending" };
+  expect(filterOf("retry", pending)).toEqual({ ...pending, isDelayed: true });
+  expect(filterOf("give_up", {})).toEqual({ ...pending, isDelayed: false });
+  expect(filterOf("replay", pending)).toEqual({ ...pending, isDelayed: false });
 });

@@ -9,12 +9,16 @@ export const VERB_WORDS = {
   give_up: { verb: "give up", done: "given up", field: "given_up" },
 } as const satisfies Record<BulkVerb, unknown>;
 
-/** The filter that each verb adds: only such events are retried or given up. */
-export const VERB_STATUS = {
-  retry: { status: "failed" },
-  replay: {},
-  give_up: { status: "pending" },
-} as const satisfies Record<BulkVerb, unknown>;
+/** A filter with what its verb adds. Pending events are retried only where that is asked for. */
+export function filterOf<Filter extends { readonly status?: string | undefined }>(
+  verb: BulkVerb,
+  filter: Filter,
+) {
+  if (verb === "replay") return { ...filter, isDelayed: false };
+  const isPending = verb === "give_up" || filter.status === "pending";
+  const status = isPending ? ("pending" as const) : ("failed" as const);
+  return { ...filter, status, isDelayed: verb === "retry" && isPending };
+}
 
 export const REASON_WORDS = {
   not_failed: "already completed, or queued again",

@@ -84,7 +84,7 @@ export const ERROR_CODES = {
   error_not_found: answer(404, "No error group has a fingerprint that begins with the given text."),
   error_not_open: answer(409, "Only an open error can have somebody on it."),
   event_not_found: answer(404, "No event with this source and id is known."),
-  not_failed: answer(409, "Only a failed event can be retried."),
+  not_failed: answer(409, "The event is completed, or queued already."),
   not_settled: answer(409, "Only an event that is completed or failed can be replayed."),
   not_pending: answer(409, "Only a pending event can be given up."),
   event_running: answer(409, "A handler of the event is running, so it cannot be given up now."),

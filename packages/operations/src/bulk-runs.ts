@@ -5,7 +5,7 @@ import {
   type BulkRun,
   type BulkVerb,
 } from "@millrace/api-contract";
-import { VERB_STATUS, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
+import { filterOf, VERB_WORDS, type SkipReason } from "@millrace/api-contract/run-text";
 import { areStorable, MillraceError } from "@millrace/core";
 import type { Actor, BulkFilter, BulkRunChange, Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
@@ -90,15 +90,15 @@ export async function countBulk(
   checkFilter(deps, verb, options);
   const { ledger, queues } = deps;
   const { limit = Infinity } = options;
-  const filter = { ...options.filter, ...VERB_STATUS[verb] };
-  const { groups } = await ledger.reads.countEvents(filter, COUNT_MAX);
+  const { groups } = await ledger.reads.countEvents(filterOf(verb, options.filter), COUNT_MAX);
   const skipped: Partial<Record<SkipReason, number>> = {};
   let found = 0;
   for (const { source, status, count } of groups) {
     found += count;
     const isConfigured = queues.queues.has(source);
     // Giving up needs no worker, and so no configured source.
-    if (verb === "give_up" || (isConfigured && status !== "pending")) continue;
+    const acts = verb !== "replay" || status !== "pending";
+    if (verb === "give_up" || (isConfigured && acts)) continue;
     const reason = isConfigured ? "not_settled" : "unknown_source";
     skipped[reason] = (skipped[reason] ?? 0) + count;
   }

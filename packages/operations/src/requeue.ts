@@ -36,10 +36,7 @@ export async function enqueuePending(
 /** Moves ended jobs back, and adds missing ones. */
 export const requeueJobs: EnqueueJobs = (queues, events) => requeueBy(requeueOnce, queues, events);
 
-/**
- * For a person's retry: a job gets the time to arrive in `failed`, and a delayed one, given up
- * while its queue was away, is added anew.
- */
+/** For a person's retry: a job gets the time to arrive in `failed`, and a delayed one runs now. */
 export const requeueJobsAtOnce: EnqueueJobs = (queues, events) =>
   requeueBy(requeueAtOnce, queues, events);
 
@@ -93,8 +90,8 @@ async function requeueAtOnce(queues: Queues, event: EnvelopedEvent): Promise<Job
   const deadline = Date.now() + ACTIVE_TIMEOUT_MS;
   for (;;) {
     const job = await requeueOnce(queues, event);
-    if (job === "delayed") return (await queues.removeJob(event)) ? "missing" : "on_its_way";
-    if (job !== "active" || Date.now() >= deadline) return job;
+    if (job === "delayed" && (await queues.promoteJob(event)) === "retried") return "requeued";
+    if ((job !== "active" && job !== "delayed") || Date.now() >= deadline) return job;
     await wait(ACTIVE_RETRY_DELAY_MS);
   }
 }

@@ -30,7 +30,8 @@ export type RetryResult = { readonly kind: "retried" } | SkippedEvent;
 const RETRIED: RetryResult = { kind: "retried" };
 
 /**
- * Makes a failed event run again with all its attempts, or completes a retry that was cut off.
+ * Makes a failed event run again with all its attempts, and one that waits for its next attempt run
+ * now; or completes a retry that was cut off.
  * @throws `redis_unreachable` or `database_unreachable` before anything is done; `unavailable` when
  * the queue cannot take the job, which the reconciler then adds; `database_unavailable`
  */
@@ -38,6 +39,7 @@ export async function retryEvent(deps: RetryDeps, lookup: EventLookup): Promise<
   if (!deps.queues.queues.has(lookup.source)) return skipped("unknown_source");
   return await retryByStatus(deps, lookup, {
     unrecorded: () => skipUnrecorded(deps.queues, lookup, "not_failed"),
+    endsDelay: true,
   });
 }
 
@@ -84,22 +86,26 @@ interface ByStatus {
   readonly unrecorded: () => Promise<RetryResult>;
   /** Asked with the code of a failed event; may prepare its retry. */
   readonly mayRetry?: (code: string | null) => Promise<boolean>;
+  /** A delivery does not run a pending event earlier. */
+  readonly endsDelay?: boolean;
 }
 
 async function retryByStatus(
   deps: RetryDeps,
   lookup: EventLookup,
-  { unrecorded, mayRetry = async () => true }: ByStatus,
+  { unrecorded, mayRetry = async () => true, endsDelay = false }: ByStatus,
 ): Promise<RetryResult> {
   const found = await deps.ledger.reads.findStatus(lookup);
   await deps.queues.ping();
   if (found === undefined) return await unrecorded();
   const key = keyOf({ ...lookup, generation: found.generation });
-  if (found.status === "pending") return await requeuePending(deps, key);
+  const isPending = found.status === "pending";
+  if (isPending && !endsDelay) return await requeuePending(deps, key);
   if (!(await mayRetry(found.last_error_code))) return skipped("not_failed");
   const { results, jobs } = await retryKeys(deps, [key]);
   requireJobs(jobs);
-  return results[0] ?? skipped("not_found");
+  const [result = skipped("not_found")] = results;
+  return isPending && result.kind === "skipped" ? await requeuePending(deps, key) : result;
 }
 
 async function retryKeys(

@@ -72,6 +72,8 @@ export interface Backend {
   isPoison(error: unknown): boolean;
   /** Forgets how often a job lost its worker, so that a retry gets the whole allowance again. */
   forgetStalls(queue: Queue, jobId: string): Promise<void>;
+  /** Undefined on Redis, where BullMQ's own is one step. Fails with BullMQ's codes. */
+  promote?(queue: Queue, jobId: string): Promise<void>;
   /** Takes back a job that Millrace removes. Undefined on Postgres. */
   uncountAdded?(queue: Queue): Promise<void>;
   /** Takes back the completion of a job that runs again. Undefined on Postgres. */

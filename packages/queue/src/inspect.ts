@@ -47,6 +47,7 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
     },
     retryJob: async (key) => await runAgain(backend, queueOf(key.source), key, "failed"),
     rerunJob: async (key) => await runAgain(backend, queueOf(key.source), key, "completed"),
+    promoteJob: async (key) => await runAgain(backend, queueOf(key.source), key, "delayed"),
     removeJob: async (key) => {
       const queue = queueOf(key.source);
       const id = jobId(key.eventId, key.generation);
@@ -99,12 +100,12 @@ export function createInspection(backend: Backend, queues: ReadonlyMap<string, Q
   } satisfies Partial<Queues>;
 }
 
-/** BullMQ's codes of a retry that came too late (its enum ErrorCode). */
+/** BullMQ's codes of a retry or promotion that came too late (its enum ErrorCode). */
 const JOB_NOT_EXIST = -1;
 const JOB_NOT_IN_STATE = -3;
 
 /** One step: a job that another process has moved is left alone. The count of attempts stays. */
-async function runAgain<From extends "failed" | "completed">(
+async function runAgain<From extends "failed" | "completed" | "delayed">(
   backend: Backend,
   queue: Queue,
   key: EventKey,
@@ -116,7 +117,8 @@ async function runAgain<From extends "failed" | "completed">(
   const { finishedOn } = job;
   if (finishedOn !== undefined) await backend.forgetStalls(queue, job.id);
   try {
-    await job.retry(from);
+    if (from !== "delayed") await job.retry(from);
+    else await (backend.promote?.(queue, job.id) ?? job.promote());
     if (from === "completed" && finishedOn !== undefined) {
       backend.uncountCompleted?.(queue, finishedOn);
     }

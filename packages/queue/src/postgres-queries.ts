@@ -16,6 +16,11 @@ const FINISHED = `
 
 const FORGET_STALLS = `UPDATE job SET stalled_count = 0 WHERE queue = $1 AND id = $2`;
 
+/** BullMQ's function reads the state first, and would move a job that a worker has just taken. */
+const PROMOTE = `
+  WITH locked AS MATERIALIZED (SELECT queue, id FROM job WHERE queue = $1 AND id = $2 FOR UPDATE)
+  SELECT promote(queue, id) AS code FROM locked`;
+
 export function createPostgresQueries(pool: pg.Pool) {
   return {
     statuses: async (queue, ids) => {
@@ -30,6 +35,11 @@ export function createPostgresQueries(pool: pg.Pool) {
     },
     forgetStalls: async (queue, jobId) => {
       await pool.query(FORGET_STALLS, [queue.name, jobId]);
+    },
+    promote: async (queue, jobId) => {
+      const { rows } = await pool.query<{ code: number }>(PROMOTE, [queue.name, jobId]);
+      const [{ code } = { code: -1 }] = rows;
+      if (code !== 0) throw Object.assign(new Error("Cannot promote the job"), { code });
     },
     counts: async (queues) => {
       const { rows } = await pool.query<CountRow>(COUNTS, [namesOf(queues)]);

@@ -49,6 +49,8 @@ export interface Queues {
   retryJob(key: EventKey): Promise<"retried" | "not_failed" | "not_found">;
   /** Moves a completed job back to those that wait, when its event is pending in the ledger. */
   rerunJob(key: EventKey): Promise<"retried" | "not_completed" | "not_found">;
+  /** Moves a delayed job to those that wait. */
+  promoteJob(key: EventKey): Promise<"retried" | "not_delayed" | "not_found">;
   removeJob(key: EventKey): Promise<boolean>;
   /** The queue's jobs of many keys, in one round trip a source: one answer a key, in order. */
   jobStatuses(keys: readonly EventKey[]): Promise<readonly (JobStatus | undefined)[]>;

@@ -134,6 +134,7 @@ function errorText(error: ErrorGroup, failed: readonly Attempt[]): string {
     return [`  ${source}`, printable(type), `${attempts} attempts`];
   });
   const id = printable(sample.event_id);
+  const status = error.failed === 0 && error.pending > 0 ? "pending" : "failed";
   return [
     printable(title),
     formatTable([["fingerprint", fingerprint], ...rows]),
@@ -141,8 +142,11 @@ function errorText(error: ErrorGroup, failed: readonly Attempt[]): string {
     `seen in\n${formatTable(where)}`,
     [
       `look at one    millrace events ${sample.source} ${id}`,
-      `list them      millrace events --status failed --error ${fingerprint}`,
-      `retry them     millrace retry --error ${fingerprint}`,
+      `list them      millrace events --status ${status} --error ${fingerprint}`,
+      ...(status === "failed" ? [`retry them     millrace retry --error ${fingerprint}`] : []),
+      ...(error.pending > 0
+        ? [`run pending    millrace retry --status pending --error ${fingerprint}`]
+        : []),
     ].join("\n"),
   ].join("\n\n");
 }

@@ -30,11 +30,13 @@ the named event was left as it was, or with --wait not completed.
 Examples:`;
 
 const RETRY_HELP = `
-Each event gets its full number of attempts again.
+A failed event gets its full number of attempts again. With --status pending, events that wait for
+their next attempt run it now, and their attempts stay counted; so does a pending event that is named.
 ${BULK_HELP}
   $ millrace retry hookmesh evt_123 --wait
   $ millrace retry --source stripe --since 1h --dry-run
   $ millrace retry --type invoice.paid --canary 5
+  $ millrace retry --status pending --error 1-31a4a32c9fb3de8e
   $ millrace retry --since 1d --rate 200 --max-failed 20%
   $ millrace retry --all --expect 1200`;
 
@@ -56,7 +58,12 @@ ${BULK_HELP.replace(", or with --wait not completed", "")}
   $ millrace give-up --error 1-31a4a32c9fb3de8e --rate 200`;
 
 const VERBS = [
-  { verb: "retry", description: "run failed events again", statuses: ["failed"], help: RETRY_HELP },
+  {
+    verb: "retry",
+    description: "run failed events again, or pending ones now",
+    statuses: ["failed", "pending"],
+    help: RETRY_HELP,
+  },
   {
     verb: "replay",
     description: "run completed or failed events again, as a new generation",
@@ -74,7 +81,7 @@ const VERBS = [
 export function addCommands(program: Command, context: CliContext): void {
   for (const { verb, description, statuses, help } of VERBS) {
     const command = program.command(verb.replace("_", "-")).description(description);
-    const ofStatus = verb === "replay" ? "events with this status" : "implied";
+    const ofStatus = verb === "give_up" ? "implied" : "events with this status";
     addVerbOptions(command, { waits: verb !== "give_up" });
     command.addOption(choice("--status <status>", ofStatus, statuses));
     if (verb === "replay") {
@@ -186,7 +193,8 @@ async function runMany(
       return 0;
     }
     if (counted.count === 0 && all !== true) {
-      print({ json: { run: null }, text: "No event matches." });
+      const ofPending = verb === "retry" && filter.status === undefined ? OF_PENDING : "";
+      print({ json: { run: null }, text: `No event matches.${ofPending}` });
       return 0;
     }
     const confirmed = await confirm(context, verb, options, counted);
@@ -199,6 +207,8 @@ async function runMany(
     return wait ? await watchRun(context, ledger, run, json) : 0;
   });
 }
+
+const OF_PENDING = " To run pending ones now that wait for their next attempt: --status pending";
 
 /** On a terminal, you confirm a large run by typing its number of events, which it returns. */
 async function confirm(

@@ -61,7 +61,8 @@ export async function runFiltered<Count>(
   const { limit, all, expected, dryRun, reason: _, ...rest } = body;
   const { canary, rate: ratePerSecond, failed_share_max: failedShareMax, ...given } = rest;
   // The others have a status of their own.
-  const status = verb === "replay" ? given.status : undefined;
+  const isAsked = verb === "replay" || (verb === "retry" && given.status === "pending");
+  const status = isAsked ? given.status : undefined;
   const filter = requireBulk(await read({ ...given, status }));
   if (!dryRun) {
     const how = { canary, failedShareMax, ratePerSecond };

@@ -1,5 +1,5 @@
 import { COUNT_MAX } from "@millrace/api-contract";
-import { VERB_STATUS } from "@millrace/api-contract/run-text";
+import { filterOf } from "@millrace/api-contract/run-text";
 import { failpoint, MillraceError, type EnvelopedEvent, type EventKey } from "@millrace/core";
 import type pg from "pg";
 import { withPartitions } from "../schema/bodies.ts";
@@ -115,7 +115,7 @@ async function listCanary(client: pg.PoolClient, run: OpenBulkRun, limit: number
 
 function queryOf(run: OpenBulkRun, limit: number) {
   const filter = { ...run.filter, cursor: run.cursor ?? undefined };
-  return listQuery({ ...filter, ...VERB_STATUS[run.verb], snapshotOfRun: run.id }, limit);
+  return listQuery({ ...filterOf(run.verb, filter), snapshotOfRun: run.id }, limit);
 }
 
 async function listEvents(client: pg.PoolClient, run: OpenBulkRun, limit: number): Promise<Listed> {

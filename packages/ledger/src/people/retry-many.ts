@@ -2,16 +2,18 @@ import { BODY_KEPT } from "../schema/bodies.ts";
 import type { EnvelopedEvent, EventKey } from "@millrace/core";
 import { isStorableKey, keyText, packKeys } from "../claims/event-batch.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
+import { IS_DELAYED } from "../reads/find-events.ts";
 import { eventColumn } from "../repair/ledger-status.ts";
 
 export type RetryManyAnswer =
-  /** `retried`: it was failed, and the caller enqueues its job. `pending` before: no change. */
+  /** `retried`: the caller enqueues or promotes its job. `pending` before: no change. */
   | { readonly kind: "retried" | "pending"; readonly event: EnvelopedEvent }
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
- * Makes failed events pending again, with their attempts at zero: one answer for each key, in
- * order. Of two calls at once, one retries an event.
+ * Makes failed events pending again, with their attempts at zero, and ends the wait of pending ones
+ * for their next attempt: one answer for each key, in order. Of two calls at once, one retries an
+ * event. Until its job is noted, the reconciler adds or promotes it.
  */
 export async function retryMany(
   { send }: Pick<LedgerContext, "send">,
@@ -42,7 +44,7 @@ interface Row {
   readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
 }
 
-/** Locks only failed rows, no handler's. `again`: changed after the snapshot. $4: a dry run. */
+/** Waits for no handler. `again`: changed after the snapshot. $4: a dry run. */
 const RETRY_MANY = `
 WITH wanted AS (
   SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
@@ -62,14 +64,29 @@ retried AS (
   FROM target t
   WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
   RETURNING e.source, e.event_id, e.generation
+),
+delayed AS MATERIALIZED (
+  SELECT e.source, e.event_id, e.generation
+  FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+  WHERE ${IS_DELAYED} AND NOT $4::bool AND ${BODY_KEPT("e")}
+  ORDER BY e.source, e.event_id, e.generation
+  FOR UPDATE OF e SKIP LOCKED
+),
+promoted AS (
+  UPDATE millrace.events e
+  SET next_attempt_at = NULL, enqueued_at = NULL
+  FROM delayed d
+  WHERE e.source = d.source AND e.event_id = d.event_id AND e.generation = d.generation
+  RETURNING e.source, e.event_id, e.generation
 )
 SELECT ${eventColumn("e")},
   CASE
-    WHEN r.source IS NOT NULL THEN 'retried'
+    WHEN coalesce(r.source, p.source) IS NOT NULL THEN 'retried'
     WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
     WHEN e.status <> 'failed' THEN e.status
     WHEN $4::bool THEN 'retried'
     ELSE 'again'
   END AS kind
 FROM wanted JOIN millrace.events e USING (source, event_id, generation)
-LEFT JOIN retried r USING (source, event_id, generation)`;
+LEFT JOIN retried r USING (source, event_id, generation)
+LEFT JOIN promoted p USING (source, event_id, generation)`;

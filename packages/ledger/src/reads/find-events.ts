@@ -19,7 +19,13 @@ export interface EventFilter extends Partial<ReadQueryOf<"get /events">> {
   readonly searchWords?: readonly SearchWord[] | undefined;
   /** Recorded before this bulk run was started, and of the same status since then. */
   readonly snapshotOfRun?: number | undefined;
+  /** Events that had an attempt, and wait for the time of the next one. */
+  readonly isDelayed?: boolean | undefined;
 }
+
+/** Without events that a handler emitted for later: they have had no attempt. */
+export const IS_DELAYED =
+  "status = 'pending' AND attempts > 0 AND next_attempt_at > clock_timestamp()";
 
 /** The beginning of an id, or one of `values`; with `isPart` any part of an id, by no index. */
 export interface SearchWord {
@@ -190,7 +196,7 @@ export function orderOf({ order }: EventFilter): string {
 
 export function conditionsOf(filter: EventFilter, values: unknown[]): string {
   const { source, type, status, outcome, error, q, since, until, cursor } = filter;
-  const { tenant, run, snapshotOfRun, values: named, errors, searchWords = [] } = filter;
+  const { tenant, run, snapshotOfRun, values: named, errors, searchWords = [], isDelayed } = filter;
   const given = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
     source !== undefined && `source = ${given(source)}`,
@@ -209,6 +215,7 @@ export function conditionsOf(filter: EventFilter, values: unknown[]): string {
     cursor !== undefined && after(cursor, filter.order, given),
     run !== undefined && ranIn(given(run)),
     snapshotOfRun !== undefined && inSnapshot(given(snapshotOfRun)),
+    isDelayed === true && IS_DELAYED,
   ].filter((condition) => condition !== false);
   return conditions.join(" AND ") || "true";
 }

@@ -21,6 +21,8 @@ export interface Finding {
   readonly found: readonly Disagreement[];
   /** Pending events with a job on its way that the ledger does not know to be enqueued. */
   readonly toMark: readonly EnvelopedEvent[];
+  /** Those of them that failed and wait for no time: a retry may have been cut off. */
+  readonly toPromote: readonly EnvelopedEvent[];
   readonly looked: number;
 }
 
@@ -70,19 +72,21 @@ async function comparePending({ ledger, queues }: Stores, pending: readonly Ledg
   const jobs = await queues.jobStatuses(pending.map(({ event }) => event));
   const found: Disagreement[] = [];
   const toMark: EnvelopedEvent[] = [];
+  const toPromote: EnvelopedEvent[] = [];
   const ended: LedgerStatus[] = [];
   for (const [index, row] of pending.entries()) {
-    const { event, enqueued, dueInMs } = row;
+    const { event, enqueued, dueInMs, errorCode } = row;
     const job = jobs[index];
     if (job === undefined) {
       found.push({ kind: "pending_without_job", event, end: undefined, enqueued, dueInMs });
     } else if (job.state !== "live") {
       ended.push(row);
     } else if (!enqueued) {
-      toMark.push(event);
+      (errorCode !== null && dueInMs === 0 ? toPromote : toMark).push(event);
     }
   }
-  return { found: [...found, ...(await compareEnded({ ledger, queues }, ended))], toMark };
+  found.push(...(await compareEnded({ ledger, queues }, ended)));
+  return { found, toMark, toPromote };
 }
 
 /** An event is settled before its job ends, so the ledger is asked again, after the queue. */
@@ -133,7 +137,8 @@ async function* compareFinished(deps: CompareDeps, walk: FinishedWalk): AsyncGen
   while (from !== undefined) {
     const { jobs, next }: FinishedJobs = await deps.queues.finishedJobs(source, state, from);
     const fresh = jobs.filter(({ jobId }) => !known.has(jobId));
-    yield { found: await comparePage(deps, fresh, walk), toMark: [], looked: fresh.length };
+    const found = await comparePage(deps, fresh, walk);
+    yield { found, toMark: [], toPromote: [], looked: fresh.length };
     // Behind a page of one millisecond alone, the walk goes on by number.
     const lastMs = next?.atMs;
     from = lastMs === undefined || lastMs === from.atMs ? next : { atMs: lastMs, skip: 0 };

@@ -1,6 +1,7 @@
 import { MillraceError } from "@millrace/core";
 import type { ServerEpoch } from "@millrace/ledger";
 import { removeJobs } from "../give-up.ts";
+import { enqueuePending, requeueJobsAtOnce } from "../requeue.ts";
 import { findFinished, findPending, type Finding, type FindOptions } from "./compare.ts";
 import { addFound, countOne, type FoundByKind } from "./disagreement.ts";
 import {
@@ -141,10 +142,11 @@ function createPass(deps: PassDeps) {
   let repaired = 0;
   let isFull = false;
 
-  async function repairPage({ found, toMark }: Finding): Promise<void> {
+  async function repairPage({ found, toMark, toPromote }: Finding): Promise<void> {
     counted = addFound(counted, found.map(countOne), EXAMPLES_MAX);
     if (found.length + toMark.length > 0) await deps.capacity.refresh();
     await deps.ledger.repair.markEnqueued(toMark);
+    await enqueuePending(deps, toPromote, requeueJobsAtOnce);
     for (const [kind, count] of await repair(deps, found)) {
       const repairs = { count: 0, owed: 0, repaired: count, examples: [] };
       counted = addFound(counted, [[kind, repairs]], EXAMPLES_MAX);

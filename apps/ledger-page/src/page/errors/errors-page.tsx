@@ -153,14 +153,14 @@ function Acts({ error, source }: OfSource) {
   );
 }
 
-type Act = "retry" | ErrorGroup["state"];
+type Act = "failed" | "pending" | ErrorGroup["state"];
 
 export function useErrorActs(error: ErrorGroup, source?: string) {
   const [act, setAct] = useState<Act>();
   const mayWrite = useMayWrite();
   const session = useSession();
   const client = useQueryClient();
-  const { failed, fingerprint, owner, state } = error;
+  const { failed, pending, fingerprint, owner, state } = error;
   const isMine = owner === ownerName(session);
   const own = useMutation({
     mutationFn: () => {
@@ -171,7 +171,8 @@ export function useErrorActs(error: ErrorGroup, source?: string) {
     onSettled: () => client.invalidateQueries(),
   });
   const items: MenuItem[] = [
-    { text: "Retry these…", disabled: failed === 0, act: () => setAct("retry") },
+    { text: "Retry these…", disabled: failed === 0, act: () => setAct("failed") },
+    ...(pending > 0 ? [{ text: "Run pending now…", act: () => setAct("pending") }] : []),
     ...(state === "open"
       ? [
           { text: "Resolve…", act: () => setAct("resolved") },
@@ -184,8 +185,12 @@ export function useErrorActs(error: ErrorGroup, source?: string) {
   return {
     items: mayWrite ? items : [],
     dialog:
-      act === undefined ? null : act === "retry" ? (
-        <BulkDialog verb="retry" filter={{ error: error.fingerprint, source }} onClose={close} />
+      act === undefined ? null : act === "failed" || act === "pending" ? (
+        <BulkDialog
+          verb="retry"
+          filter={{ error: fingerprint, source, status: act }}
+          onClose={close}
+        />
       ) : (
         <StateDialog error={error} state={act} onClose={close} />
       ),

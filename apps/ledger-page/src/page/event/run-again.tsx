@@ -15,14 +15,17 @@ export function RunAgain({ event }: { event: EventDetail }) {
   const isLatest = event.generation === latest;
   const isFailed =
     event.status === "failed" || (event.stage === "queued" && event.job_state === "failed");
-  useShortcuts(mayWrite && isFailed ? { r: () => setVerb("retry") } : {});
+  const isDelayed =
+    event.stage !== "queued" && event.attempts > 0 && event.next_attempt_at !== null;
+  const retries = isFailed ? "retry" : isDelayed ? "now" : undefined;
+  useShortcuts(mayWrite && retries !== undefined ? { r: () => setVerb(retries) } : {});
   if (!mayWrite) return <p className="quiet">Viewers cannot retry, replay, or give up.</p>;
   const isSettled = event.status === "failed" || event.status === "completed";
   return (
     <div className="actions">
-      {isFailed && (
-        <button className="primary" onClick={() => setVerb("retry")}>
-          Retry…
+      {retries !== undefined && (
+        <button className="primary" onClick={() => setVerb(retries)}>
+          {WORDS[retries].label}…
         </button>
       )}
       {isSettled && isLatest && <button onClick={() => setVerb("replay")}>Replay…</button>}
@@ -44,6 +47,11 @@ export const RETRY_MEANING =
 
 const WORDS = {
   retry: { title: "Retry this event", label: "Retry", meaning: RETRY_MEANING },
+  now: {
+    title: "Run this event now",
+    label: "Run now",
+    meaning: "Its next attempt does not wait any longer. The attempts stay counted.",
+  },
   replay: {
     title: "Replay this event",
     label: "Replay",
@@ -82,11 +90,12 @@ export function RunAgainDialog({ verb, event, bodyHash, onClose }: DialogProps) 
           return request("post /events/:source/:eventId/replay", { ...asked, query });
         }
         const query = { generation: String(generation) };
-        return request(`post /events/:source/:eventId/${verb}`, { ...asked, query });
+        const path = verb === "now" ? "retry" : verb;
+        return request(`post /events/:source/:eventId/${path}`, { ...asked, query });
       }}
       onDone={async (result) => {
         if ("retried" in result) {
-          notify("Retried: the event is pending again.");
+          notify(verb === "now" ? "The event runs now." : "Retried: the event is pending again.");
         } else if ("given_up" in result) {
           notify("Given up: the event is failed.");
         } else {

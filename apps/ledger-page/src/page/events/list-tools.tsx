@@ -62,11 +62,8 @@ export function ListTools(props: Props) {
       </button>
       {mayWrite && (
         <>
-          <button
-            disabled={status !== undefined && status !== "failed"}
-            onClick={() => setVerb("retry")}
-          >
-            Retry failed…
+          <button disabled={status === "completed"} onClick={() => setVerb("retry")}>
+            {status === "pending" ? "Run now…" : "Retry failed…"}
           </button>
           <button disabled={status === "pending"} onClick={() => setVerb("replay")}>
             Replay…

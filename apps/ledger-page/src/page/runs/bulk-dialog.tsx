@@ -1,5 +1,5 @@
 import type { BulkVerb, COUNT_MAX as CountMax } from "@millrace/api-contract";
-import { REASON_WORDS, timeText, VERB_STATUS, VERB_WORDS } from "@millrace/api-contract/run-text";
+import { REASON_WORDS, timeText, filterOf, VERB_WORDS } from "@millrace/api-contract/run-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -7,7 +7,7 @@ import { errorQuery } from "../api/queries.ts";
 import { serverNowMs } from "../api/request.ts";
 import { ReasonDialog } from "../parts/dialog.tsx";
 import { countOf, formatCount, titleOf } from "../parts/format.ts";
-import { apiFilter, type ListFilter } from "../parts/list-filter.ts";
+import { apiFilter, termsOf, type ListFilter } from "../parts/list-filter.ts";
 import { notify, ErrorNote } from "../parts/notice.tsx";
 import {
   bulkBody,
@@ -50,6 +50,8 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
     refetchOnWindowFocus: false,
   });
   const { data } = dryRun;
+  const asked = termsOf(filter.find).includes("status:pending") ? "pending" : filter.status;
+  const { isDelayed, ...filtered } = filterOf(verb, { ...filter, status: asked });
   const rate = readRate(typed.rate);
   const trial = readTrial(typed.canary, typed.most);
   const count = data === undefined ? 0 : doneOf(data);
@@ -61,7 +63,7 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
   const events = more ? `more than ${countOf(COUNT_MAX, "event")}` : countOf(count, "event");
   return (
     <ReasonDialog
-      title={TITLE[verb]}
+      title={isDelayed ? "Run pending events now" : TITLE[verb]}
       label={`${titleOf(verb)} ${data === undefined ? "" : events}`}
       className="danger"
       disabled={count === 0 || rate === undefined || trial === undefined || !isConfirmed}
@@ -76,8 +78,8 @@ export function BulkDialog({ verb, filter, onClose }: Props) {
       }}
       onClose={onClose}
     >
-      <p>{MEANING[verb]}</p>
-      <FilterWords filter={{ ...filter, ...VERB_STATUS[verb] }} />
+      <p>{isDelayed ? DELAYED_MEANING : MEANING[verb]}</p>
+      <FilterWords filter={filtered} />
       <div role="status" className="dry-run">
         {dryRun.isPending && "Counting…"}
         {data !== undefined && (
@@ -150,11 +152,14 @@ const MEANING = {
     "Every pending event that matches the filter fails with given_up, and is not tried again unless somebody retries it. An event whose handler is running is left alone.",
 } as const;
 
-const termsOf = (filter: object): [string, unknown][] =>
+const DELAYED_MEANING =
+  "Every pending event that matches the filter and waits for its next attempt runs now. Its attempts stay counted.";
+
+const entriesOf = (filter: object): [string, unknown][] =>
   Object.entries(filter).filter(([, value]) => ![undefined, null, false].includes(value));
 
 export function FilterWords({ filter }: { filter: object }) {
-  const given = termsOf(filter);
+  const given = entriesOf(filter);
   if (given.length === 0) return <p className="filter-words">All events in the ledger</p>;
   return (
     <ul className="filter-words" aria-label="Filter">
@@ -169,7 +174,7 @@ export function FilterWords({ filter }: { filter: object }) {
 
 /** In one line: an error by its title, and the rest as it was asked for. */
 export function FilterText({ filter }: { filter: object }) {
-  const given = termsOf(filter);
+  const given = entriesOf(filter);
   if (given.length === 0) return "all events";
   return given.map(([key, value]) => (
     <span key={key}>

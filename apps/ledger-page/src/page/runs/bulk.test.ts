@@ -24,7 +24,9 @@ test("a run of all events, or of more than 1,000, says how many they are", () =>
   expect(confirmation(bulkBody("replay", { source: "shop" }), 1_001)).toEqual({ expected: 1_001 });
 });
 
-test("a filter goes out as it is; a retry's has no status", () => {
+test("a filter goes out as it is; a retry's has no status but pending", () => {
+  expect(bulkBody("retry", { status: "pending" })).toEqual({ status: "pending" });
+  expect(bulkBody("give_up", { status: "pending" })).toEqual({ all: true });
   expect(bulkBody("retry", { status: "failed", source: "shop" })).toEqual({ source: "shop" });
   expect(bulkBody("replay", { status: "failed" })).toEqual({ status: "failed" });
 });

@@ -11,8 +11,9 @@ import type { ListFilter } from "../parts/list-filter.ts";
 /** As the API takes it: an empty filter must say that it means all. */
 export function bulkBody(verb: BulkVerb, filter: Omit<ListFilter, "last">) {
   const { status, ...rest } = filter;
-  // Only failed events are retried, and only pending ones given up.
-  const narrowed = verb !== "replay" || status === undefined ? rest : { ...rest, status };
+  // A retry is of failed events unless it says pending, and only pending ones are given up.
+  const isAsked = verb === "replay" || (verb === "retry" && status === "pending");
+  const narrowed = isAsked && status !== undefined ? { ...rest, status } : rest;
   return Object.keys(narrowed).length === 0 ? { all: true } : narrowed;
 }
 
