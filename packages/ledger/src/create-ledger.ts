@@ -43,7 +43,13 @@ import { sendEdited } from "./people/send-edited.ts";
 import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { activity } from "./reads/activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
-import { findFailedShares, findIncidents, findSilent, findOpen } from "./reads/find-incidents.ts";
+import {
+  findFailedShares,
+  findIncidents,
+  findOpen,
+  findSilent,
+  findWorstErrors,
+} from "./reads/find-incidents.ts";
 import { findEvent, findStatus, readBody } from "./reads/find-event.ts";
 import { countFound, searchEvents } from "./reads/search.ts";
 import { adoptLedger, keepIdentity, readIdentity, serverEpoch } from "./repair/identity.ts";
@@ -117,6 +123,7 @@ const PARTS = {
     findIncidents,
     findSilent,
     findOpen,
+    findWorstErrors,
     findRefusals,
     findRefusedSources,
     findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),

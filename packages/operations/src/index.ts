@@ -26,7 +26,10 @@ export * from "./retention/run-retention.ts";
 export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
 export {
+  behindOf,
+  behindText,
   failingText,
+  findBehind,
   findFailingSources,
   findSenders,
   signingText,

@@ -9,17 +9,26 @@ import type { DisagreementKind } from "@millrace/api-contract";
 import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
-import { findFailingSources, findRefusing } from "./sender-findings.ts";
+import {
+  BEHIND_FIX,
+  findBehind,
+  findFailingSources,
+  findRefusing,
+  waitingText,
+  type Failing,
+} from "./sender-findings.ts";
 
 interface Incident extends Alert {
   /** One message for each incident, key, and hour. */
   readonly key: string;
+  /** Instead of the kind in the id of the event. */
+  readonly id?: string;
   readonly at?: string;
 }
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads" | "repair">;
-  readonly queues: Pick<Queues, "counts" | "ping">;
+  readonly queues: Pick<Queues, "queues" | "ping" | "measurePressure" | "counts">;
   readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
   /** Events about which the reconciler found ledger and queues disagree since the last call. */
@@ -32,21 +41,39 @@ interface Deps {
  */
 export async function raiseAlerts(deps: Deps): Promise<void> {
   const { ledger, dashboardUrl } = deps;
-  const [found, silent, failing, refused] = await Promise.all([
+  const [found, silent, failing, refused, behind] = await Promise.all([
     ledger.reads.findIncidents(),
     ledger.reads.findSilent(),
     findFailingSources(deps),
     findRefusing(deps),
+    findBehind(deps.queues).catch(() => []),
   ]);
   const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
   const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
+  const worst =
+    failing.length === 0
+      ? []
+      : await ledger.reads.findWorstErrors(failing.map(({ source }) => source));
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found, path),
-    ...failing.map(({ source, text }) => {
-      const title = `In the last 10 minutes ${text}`;
-      return { kind: "source.failing", key: source, title, details: [], url: ofSource(source) };
-    }),
+    ...failing.map((one) => ({
+      kind: "source.failing",
+      key: one.source,
+      title: `In the last 10 minutes ${one.text}`,
+      details: failingDetails(one, worst),
+      url: path(`errors?source=${encodeURIComponent(one.source)}`),
+    })),
+    // Alerts cause no alerts.
+    ...behind
+      .filter(({ source }) => source !== ALERTS_SOURCE)
+      .map((one) => ({
+        kind: "source.behind",
+        key: one.source,
+        title: `Events of ${one.source} had no attempt for more than 5 min`,
+        details: [waitingText(one), BEHIND_FIX],
+        url: ofSource(one.source),
+      })),
     ...[...refusedSources].map((name) => ({
       kind: "source.refused",
       key: name,
@@ -77,6 +104,22 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
   await ledger.repair.emitAlerts(incidents.map(toEvent));
 }
 
+const WORST_MAX = 3;
+
+function failingDetails(
+  { source, events, failed }: Failing[number],
+  worst: Awaited<ReturnType<Ledger["reads"]["findWorstErrors"]>>,
+): string[] {
+  const errors = worst.filter((error) => error.source === source).slice(0, WORST_MAX);
+  return [
+    `${failed} of ${events} events failed, or wait after a failed attempt`,
+    ...errors.map((error) => `${countOf(error.events, "event")}: ${error.title}`),
+  ];
+}
+
+const countOf = (count: number, noun: string): string =>
+  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+
 /** A worker that dies leaves a few, which the reconciler repairs; a lost queue leaves many. */
 const DISAGREEMENTS_MIN = 20;
 
@@ -85,7 +128,7 @@ function disagreed({ disagreements }: Deps, url: string | undefined): Incident[]
   const sum = found.reduce((total, [, count]) => total + count, 0);
   const isRepaired = found.every(([kind]) => DISAGREEMENTS[kind].repair !== undefined);
   if (sum === 0 || (isRepaired && sum < DISAGREEMENTS_MIN)) return [];
-  const title = `Ledger and queues disagreed about ${sum} ${sum === 1 ? "event" : "events"}`;
+  const title = `Ledger and queues disagreed about ${countOf(sum, "event")}`;
   const details = found.map(([kind, count]) => `${count} ${kind}: ${DISAGREEMENTS[kind].act}`);
   const key = isRepaired ? "repaired" : "left";
   return [{ kind: "ledger.disagreed", key, title, details, url }];
@@ -96,32 +139,36 @@ type Opened = Found["errors"][number];
 
 /** Alerts of one error in ten minutes. Those that come behind them are gathered by the minute. */
 const ERRORS_MAX = 10;
+const GATHERED = "errors.opened";
 
 function openedErrors(
   { errors, alerted, gatheredLately }: Found,
   path: (where: string) => string | undefined,
 ): Incident[] {
-  const [first] = errors;
-  if (first !== undefined && errors.length + alerted > ERRORS_MAX) {
-    if (gatheredLately) return [];
-    // With the first, because PagerDuty takes equal titles for one incident.
-    const title = `${errors.length} more errors. ${titleOf(first)}`;
-    const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
-    const details = errors.map((error) => [titleOf(error), ...thrownAt(error)].join(". "));
-    const url = path("errors");
-    return [{ kind: "errors.opened", key, at: first.at, title, details, url }];
-  }
-  return errors.map((error) => ({
+  const [first, second] = errors;
+  const areMany = errors.length + alerted > ERRORS_MAX;
+  if (areMany && gatheredLately) return [];
+  const alerts = errors.map((error) => ({
     kind: error.isBack ? "error.reopened" : "error.opened",
     key: error.fingerprint,
     at: error.at,
     title: titleOf(error),
-    details: [
-      ...thrownAt(error),
-      `${error.attempts} failed ${error.attempts === 1 ? "attempt" : "attempts"} so far`,
-    ],
+    details: [...thrownAt(error), `${countOf(error.attempts, "failed attempt")} so far`],
     url: path(`errors/${error.fingerprint}`),
   }));
+  // One that comes behind the others is alone in its alert, and counts as one of many.
+  if (areMany && second === undefined) return alerts.map((one) => ({ ...one, id: GATHERED }));
+  if (areMany && first !== undefined) {
+    // With the first, because PagerDuty takes equal titles for one incident.
+    const title = `${errors.length} more errors. ${titleOf(first)}`;
+    const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
+    const details = alerts.map(({ title: text, details: more, url: link }) => {
+      return [[text, ...more].join(". "), ...(link === undefined ? [] : [link])].join(" ");
+    });
+    const url = path("errors");
+    return [{ kind: GATHERED, key, at: first.at, title, details, url }];
+  }
+  return alerts;
 }
 
 const titleOf = ({ isBack, sources, title }: Opened) =>
@@ -129,13 +176,13 @@ const titleOf = ({ isBack, sources, title }: Opened) =>
 
 const thrownAt = ({ line }: Opened) => (line === null ? [] : [`Thrown at ${line}`]);
 
-function toEvent({ key, at, ...alert }: Incident): EmittedEvent {
+function toEvent({ key, id, at, ...alert }: Incident): EmittedEvent {
   const now = new Date();
   const hour = (at ?? now.toISOString()).slice(0, 13);
   const body = Buffer.from(JSON.stringify(alert));
   return {
     source: ALERTS_SOURCE,
-    eventId: `${alert.kind}|${key}|${hour}`,
+    eventId: `${id ?? alert.kind}|${key}|${hour}`,
     generation: 0,
     type: alert.kind,
     acceptedAtMs: now.getTime(),
