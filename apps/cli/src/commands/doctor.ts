@@ -8,7 +8,7 @@ import { type CliContext, readSettings } from "../context.ts";
 import { readRun, type Run } from "../data-folder.ts";
 import { POSTGRES_CHECKS, type StoresChecked } from "../doctor/check-postgres.ts";
 import { PROJECT_CHECKS, type Project } from "../doctor/check-project.ts";
-import { keyFault, OPEN_CHECKS, QUEUE_CHECKS, REDIS_CHECK } from "../doctor/check-queues.ts";
+import { keyFault, openChecks, QUEUE_CHECKS, REDIS_CHECK } from "../doctor/check-queues.ts";
 import {
   asJson,
   asText,
@@ -19,7 +19,7 @@ import {
   type Line,
   type Report,
 } from "../doctor/report.ts";
-import { createProgress } from "../progress.ts";
+import { createProgress, createStatus } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
 import { createPrinter } from "../terminal-text.ts";
@@ -56,9 +56,12 @@ const EXAMPLES_MAX = 5;
 /** Returns the exit code: 0 no problem, 1 a problem, 2 unknown. */
 async function runDoctor(context: CliContext, json: true | undefined): Promise<number> {
   let report: Report;
+  const show = createStatus(context.stderr);
   try {
-    report = await examine(context);
+    report = await examine(context, show);
+    show("");
   } catch (error) {
+    show("");
     reportError(error, context.stderr, { withStack: false });
     return 2;
   }
@@ -72,14 +75,16 @@ function exitCodeOf({ checks, diagnosis }: Report): number {
   return diagnosis === undefined || checks.some(({ state }) => state === "unknown") ? 2 : 0;
 }
 
-async function examine(context: CliContext): Promise<Report> {
+type Show = ReturnType<typeof createStatus>;
+
+async function examine(context: CliContext, show: Show): Promise<Report> {
   const settings = readSettings(context);
   const checks: Line[] = [];
   const run = await readRun(settings.dataDir);
   const isApart = run !== undefined && namesAnother(settings.environment.DATABASE_URL, run);
   if (isApart) checks.push({ name: "start", ...APART });
   const project: Project = { context, settings, run, isApart };
-  await runChecks(checks, PROJECT_CHECKS, project);
+  await runChecks(checks, PROJECT_CHECKS, project, show);
   const { loaded, handlers = [] } = project;
   if (loaded === undefined) return { checks, diagnosis: undefined };
   const { config } = loaded;
@@ -91,10 +96,10 @@ async function examine(context: CliContext): Promise<Report> {
     if (!isMillraceError(error)) throw error;
     const fix = "Set DATABASE_URL, such as postgres://user:password@127.0.0.1:5432/app";
     checks.push({ name: "postgres", ...bad(error.message, fix) });
-    await runChecks(checks, [REDIS_CHECK], { ...environment, config });
+    await runChecks(checks, [REDIS_CHECK], { ...environment, config }, show);
     return { checks, diagnosis: undefined };
   }
-  const ofStores = await examineStores(context, {
+  const ofStores = await examineStores(context, show, {
     ...stores,
     ...(isApart ? { MILLRACE_QUEUE_KEY: environment.MILLRACE_QUEUE_KEY } : {}),
     ...{ config, handlers, parts: partsOf(loaded) },
@@ -118,16 +123,18 @@ function namesAnother(databaseUrl: string | undefined, run: Run): boolean {
   return named !== own;
 }
 
-async function examineStores(context: CliContext, stores: Omit<StoresChecked, "pool">) {
+async function examineStores(context: CliContext, show: Show, stores: Omit<StoresChecked, "pool">) {
   const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
   const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });
   try {
-    await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool });
+    await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool }, show);
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
     return await withQueues({ config, stores }, async (queues) => {
       const ledger = createLedger({ pool });
-      await runChecks(checks, OPEN_CHECKS, { config, pool, ledger, queues });
+      const on = { config, pool, ledger, queues };
+      await runChecks(checks, openChecks(on), on, show);
+      show("Comparing ledger and queues…");
       const diagnosis = await compare(context, { ledger, queues, config });
       for (const [source, error] of diagnosis.notCompared) {
         checks.push(unknown(`queue of ${source}`, error));
