@@ -98,16 +98,25 @@ async function runErrors(
   });
 }
 
-/** Two lines for each: an error's text is too long for the line of its numbers. */
-function listText(errors: readonly ErrorGroup[], total: number, to: CliContext["stdout"]): string {
+/** Three lines for each: its numbers, its text, and where it is thrown and seen. */
+export function listText(
+  errors: readonly ErrorGroup[],
+  total: number,
+  to: CliContext["stdout"],
+): string {
   if (errors.length === 0) return "No error matches.";
   const now = new Date();
   const columns = widthOf(to);
   const blocks = errors.map((error) => {
     const { fingerprint, state, attempts, failed, pending, last_seen_at } = error;
     const seen = `last seen ${age(new Date(last_seen_at), now)} ago`;
-    const numbers = `${attempts} attempts, ${failed} failed, ${pending} pending, ${seen}`;
-    const lines = [`${fingerprint}  ${state}  ${numbers}`, `  ${printable(error.title)}`];
+    const sources = new Set(error.sources.map(({ source }) => source));
+    const thrown = error.line === null ? "" : `thrown at ${printable(error.line)}, `;
+    const lines = [
+      `${fingerprint}  ${state}  ${attempts} attempts, ${failed} events failed, ${pending} pending`,
+      `  ${printable(error.title)}`,
+      `  ${thrown}${seen} in ${[...sources].join(", ")}`,
+    ];
     return lines.map((line) => cut(line, columns)).join("\n");
   });
   const more = total > errors.length ? [`${total - errors.length} more: see --limit`] : [];

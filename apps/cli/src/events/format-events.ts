@@ -135,11 +135,16 @@ export function failureSections(attemptLog: readonly Attempt[]): string[] {
   const { attempt, stack, log, log_dropped: dropped } = last;
   const sections: string[] = [];
   if (stack !== null && stack.length > 0) {
-    const rows = stack.map(({ own, file, line, column, function: name }) => [
+    // What called your code is never yours.
+    const shown = stack.slice(0, stack.findLastIndex(({ own }) => own) + 1);
+    const frames = shown.length === 0 ? stack : shown;
+    const rows = frames.map(({ own, file, line, column, function: name }) => [
       `${own ? "  >" : "   "} ${printable([file, line, column].filter((part) => part !== null).join(":"))}`,
       printable(name ?? ""),
     ]);
-    sections.push(`thrown in attempt ${attempt} (> is your own code)\n${formatTable(rows)}`);
+    const left = stack.length - frames.length;
+    const more = left === 0 ? "" : `\n    … ${left} frames of millrace and other packages`;
+    sections.push(`thrown in attempt ${attempt} (> is your own code)\n${formatTable(rows)}${more}`);
   }
   if (log !== null && log.length > 0) {
     const rows = log.map(({ at, level, text }) => [`  ${at}`, level, printable(text)]);

@@ -7,6 +7,7 @@ import type {
 } from "@millrace/api-contract";
 import { areStorable, isStorable, MillraceError } from "@millrace/core";
 import { cutGiven } from "../connection/cut-text.ts";
+import { LINE_OF } from "../reads/find-incidents.ts";
 import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledger-context.ts";
 
 type Query = ReadQueryOf<"get /errors">;
@@ -42,7 +43,8 @@ page AS (
   ORDER BY ${SORTED_BY[sort]} DESC, fingerprint
   LIMIT $6 OFFSET $7
 )
-SELECT page.*, undone.failed, undone.pending
+SELECT page.*, undone.failed, undone.pending,
+  ${LINE_OF("page.fingerprint", "a.source = page.sample ->> 'source' AND a.event_id = page.sample ->> 'event_id' AND a.generation = (page.sample ->> 'generation')::int")} AS line
 FROM page CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'failed')::int AS failed,
     count(*) FILTER (WHERE status = 'pending')::int AS pending

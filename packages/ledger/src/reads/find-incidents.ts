@@ -36,6 +36,13 @@ export const partOf = (fingerprint: string): string => fingerprint.slice(0, PART
 /** Longer than a change of the leader takes. */
 const RECENT = "interval '10 minutes'";
 
+/** File and line of the user's code that threw an error, by an attempt of an event `a`. */
+export const LINE_OF = (fingerprint: string, ofEvent: string): string => `
+  (SELECT frame ->> 'file' || coalesce(':' || (frame ->> 'line'), '')
+    FROM millrace.attempts a, jsonb_array_elements(a.stack) WITH ORDINALITY AS f (frame, n)
+    WHERE ${ofEvent} AND a.fingerprint = ${fingerprint} AND (frame ->> 'own')::boolean
+    ORDER BY a.attempt DESC, n LIMIT 1)`;
+
 const FIND_INCIDENTS = `
 WITH alerts AS MATERIALIZED (
   SELECT event_id, recorded_at, event_id >= 'errors.' AS "isOfMany" FROM millrace.events
@@ -51,11 +58,7 @@ counts AS (
 opened AS (
   SELECT e.fingerprint, e.title, e.reopened_at IS NOT NULL AS "isBack",
     coalesce(e.reopened_at, c.first_seen_at) AS at, c.attempts, c.sources,
-    (SELECT frame ->> 'file' || coalesce(':' || (frame ->> 'line'), '')
-      FROM millrace.attempts a, jsonb_array_elements(a.stack) WITH ORDINALITY AS f (frame, n)
-      WHERE a.source = ANY (c.sources) AND a.event_id = c.event_id
-        AND a.fingerprint = e.fingerprint AND (frame ->> 'own')::boolean
-      ORDER BY a.attempt DESC, n LIMIT 1) AS line
+    ${LINE_OF("e.fingerprint", "a.source = ANY (c.sources) AND a.event_id = c.event_id")} AS line
   FROM counts c JOIN millrace.errors e USING (fingerprint)
   WHERE e.state = 'open' AND coalesce(e.reopened_at, c.first_seen_at) > now() - ${RECENT}
     AND NOT EXISTS (
