@@ -8,7 +8,7 @@ const it = useLedger();
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
 
 async function raised(disagreements = new Map<DisagreementKind, number>()): Promise<string[]> {
-  const deps = { ledger: it.ledger, queues, sources: {}, dashboardUrl: undefined };
+  const deps = { ledger: it.ledger, queues: queues as never, sources: {}, dashboardUrl: undefined };
   await raiseAlerts({ ...deps, disagreements });
   const rows = await it.ask<{ id: string }>(
     "SELECT event_id AS id FROM millrace.events WHERE source = 'millrace' ORDER BY event_id",
@@ -94,8 +94,8 @@ test("a small source that fails is one alert, however many events of another one
     VALUES ('1-w', 'acme', '', 0, 5, now() - interval '1 day', now(), '', 0)`);
   await it.pastTriggers("UPDATE millrace.events SET last_error_code = '', fingerprint = '1-w'");
   expect(await raised()).toContain("source.failing|acme");
-  const [worst] = await it.ledger.reads.findWorstErrors(["acme"]);
-  expect(worst).toEqual({ source: "acme", title: "No w", events: 5 });
+  const [worst] = await it.ledger.errors.findWorst("acme");
+  expect(worst).toEqual({ title: "No w", events: 5 });
 });
 
 test("a lost queue is one alert, a few repaired jobs are none, and what nothing repairs is one at once", async () => {

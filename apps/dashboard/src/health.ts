@@ -4,6 +4,7 @@ import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import {
   behindOf,
   behindText,
+  countOf,
   failingText,
   findSenders,
   RECONCILER,
@@ -241,11 +242,8 @@ function openErrors({ errors, newErrors, newErrorsSince }: Found<"findOpen">): V
 
 function failedAlerts({ failedAlerts: failed }: Found<"findOpen">): Verdict {
   if (failed === 0) return ["ok", "No alert has failed"];
-  return [
-    "bad",
-    `Alerts are failing: ${failed} not sent`,
-    "See the events of the source millrace.",
-  ];
+  const text = `Alerts are failing: ${failed} not sent`;
+  return ["bad", text, "See the events of the source millrace."];
 }
 
 function refused(refusals: Found<"findRefusals">): Verdict {
@@ -265,6 +263,3 @@ function refused(refusals: Found<"findRefusals">): Verdict {
 const verdictOf = ({ text, fix }: SenderFinding): Verdict => [fix ? "warn" : "ok", text, fix];
 
 const signing = (jobs: LedgerIdentity): Verdict => ["ok", `Jobs: ${signingText(jobs)}`];
-
-const countOf = (count: number, noun: string): string =>
-  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;

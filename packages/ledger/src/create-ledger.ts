@@ -31,6 +31,7 @@ import {
   countErrorHours,
   findErrors,
   findFingerprint,
+  findWorstErrors,
   getError,
   setErrorOwner,
   setErrorState,
@@ -43,13 +44,7 @@ import { sendEdited } from "./people/send-edited.ts";
 import { endSession, findSessions, seeSession } from "./people/sessions.ts";
 import { activity } from "./reads/activity.ts";
 import { countCompleted, countConflicts, countRefused, countUndone } from "./reads/count-events.ts";
-import {
-  findFailedShares,
-  findIncidents,
-  findOpen,
-  findSilent,
-  findWorstErrors,
-} from "./reads/find-incidents.ts";
+import { findFailedShares, findIncidents, findSilent, findOpen } from "./reads/find-incidents.ts";
 import { findEvent, findStatus, readBody } from "./reads/find-event.ts";
 import { countFound, searchEvents } from "./reads/search.ts";
 import { adoptLedger, keepIdentity, readIdentity, serverEpoch } from "./repair/identity.ts";
@@ -123,7 +118,6 @@ const PARTS = {
     findIncidents,
     findSilent,
     findOpen,
-    findWorstErrors,
     findRefusals,
     findRefusedSources,
     findLeader: ({ pool }: LedgerContext, name: string) => findLeader(pool, name),
@@ -132,6 +126,7 @@ const PARTS = {
   audit: { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit },
   errors: {
     find: findErrors,
+    findWorst: findWorstErrors,
     findFingerprint,
     get: getError,
     countHours: countErrorHours,

@@ -28,6 +28,7 @@ export { listQueued, queuedRow } from "./list-queued.ts";
 export {
   behindOf,
   behindText,
+  countOf,
   failingText,
   findBehind,
   findFailingSources,

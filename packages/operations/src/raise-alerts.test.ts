@@ -80,8 +80,8 @@ test("errors in one alert each have their count and link", async () => {
     kind: "errors.opened",
     title: "2 more errors. New error in shop: No 1",
     details: [
-      "New error in shop: No 1. Thrown at a:1. 1 failed attempt so far https://ops.test/errors/1-100000000000000",
-      "Error came back in shop: No 2. Thrown at a:1. 2 failed attempts so far https://ops.test/errors/1-200000000000000",
+      "New error in shop: No 1. Thrown at a:1. 1 failed attempt so far. https://ops.test/errors/1-100000000000000",
+      "Error came back in shop: No 2. Thrown at a:1. 2 failed attempts so far. https://ops.test/errors/1-200000000000000",
     ],
   });
 });
@@ -92,8 +92,8 @@ test("a source whose oldest event waits for too long is one alert, unless it is 
     {
       id: "source.behind|shop",
       kind: "source.behind",
-      title: "Events of shop had no attempt for more than 5 min",
-      details: ["70,000 waiting, the oldest for 10 min", "Add workers, or look at their log"],
+      title: "Events had no attempt yet: shop (70,000 waiting, the oldest for 10 min)",
+      details: ["Add workers, or look at their log"],
       url: "https://ops.test/events?source=shop",
     },
   ]);

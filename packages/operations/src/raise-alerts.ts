@@ -10,12 +10,11 @@ import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
 import {
-  BEHIND_FIX,
+  behindText,
+  countOf,
   findBehind,
   findFailingSources,
   findRefusing,
-  waitingText,
-  type Failing,
 } from "./sender-findings.ts";
 
 interface Incident extends Alert {
@@ -27,8 +26,8 @@ interface Incident extends Alert {
 }
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "repair">;
-  readonly queues: Pick<Queues, "queues" | "ping" | "measurePressure" | "counts">;
+  readonly ledger: Pick<Ledger, "reads" | "repair" | "errors">;
+  readonly queues: Queues;
   readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
   /** Events about which the reconciler found ledger and queues disagree since the last call. */
@@ -46,34 +45,27 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
     ledger.reads.findSilent(),
     findFailingSources(deps),
     findRefusing(deps),
-    findBehind(deps.queues).catch(() => []),
+    // Alerts cause no alerts.
+    findBehind(deps.queues, ALERTS_SOURCE).catch(() => []),
   ]);
   const path = (where: string) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
-  const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
-  const worst =
-    failing.length === 0
-      ? []
-      : await ledger.reads.findWorstErrors(failing.map(({ source }) => source));
+  const ofSource = (source: string, page = "events") =>
+    path(`${page}?source=${encodeURIComponent(source)}`);
+  const failed = failing.map(async ({ source, text }) => {
+    const worst = await ledger.errors.findWorst(source);
+    const details = worst.map(({ title, events }) => `${countOf(events, "event")}: ${title}`);
+    const alert = { kind: "source.failing", key: source, url: ofSource(source, "errors") };
+    return { ...alert, title: `In the last 10 minutes ${text}`, details };
+  });
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found, path),
-    ...failing.map((one) => ({
-      kind: "source.failing",
-      key: one.source,
-      title: `In the last 10 minutes ${one.text}`,
-      details: failingDetails(one, worst),
-      url: path(`errors?source=${encodeURIComponent(one.source)}`),
-    })),
-    // Alerts cause no alerts.
-    ...behind
-      .filter(({ source }) => source !== ALERTS_SOURCE)
-      .map((one) => ({
-        kind: "source.behind",
-        key: one.source,
-        title: `Events of ${one.source} had no attempt for more than 5 min`,
-        details: [waitingText(one), BEHIND_FIX],
-        url: ofSource(one.source),
-      })),
+    ...(await Promise.all(failed)),
+    ...behind.map((one) => {
+      const { text: title, fix = "" } = behindText([one]);
+      const url = ofSource(one.source);
+      return { kind: "source.behind", key: one.source, title, details: [fix], url };
+    }),
     ...[...refusedSources].map((name) => ({
       kind: "source.refused",
       key: name,
@@ -104,22 +96,6 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
   await ledger.repair.emitAlerts(incidents.map(toEvent));
 }
 
-const WORST_MAX = 3;
-
-function failingDetails(
-  { source, events, failed }: Failing[number],
-  worst: Awaited<ReturnType<Ledger["reads"]["findWorstErrors"]>>,
-): string[] {
-  const errors = worst.filter((error) => error.source === source).slice(0, WORST_MAX);
-  return [
-    `${failed} of ${events} events failed, or wait after a failed attempt`,
-    ...errors.map((error) => `${countOf(error.events, "event")}: ${error.title}`),
-  ];
-}
-
-const countOf = (count: number, noun: string): string =>
-  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
-
 /** A worker that dies leaves a few, which the reconciler repairs; a lost queue leaves many. */
 const DISAGREEMENTS_MIN = 20;
 
@@ -145,9 +121,6 @@ function openedErrors(
   { errors, alerted, gatheredLately }: Found,
   path: (where: string) => string | undefined,
 ): Incident[] {
-  const [first, second] = errors;
-  const areMany = errors.length + alerted > ERRORS_MAX;
-  if (areMany && gatheredLately) return [];
   const alerts = errors.map((error) => ({
     kind: error.isBack ? "error.reopened" : "error.opened",
     key: error.fingerprint,
@@ -156,19 +129,17 @@ function openedErrors(
     details: [...thrownAt(error), `${countOf(error.attempts, "failed attempt")} so far`],
     url: path(`errors/${error.fingerprint}`),
   }));
-  // One that comes behind the others is alone in its alert, and counts as one of many.
-  if (areMany && second === undefined) return alerts.map((one) => ({ ...one, id: GATHERED }));
-  if (areMany && first !== undefined) {
-    // With the first, because PagerDuty takes equal titles for one incident.
-    const title = `${errors.length} more errors. ${titleOf(first)}`;
-    const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
-    const details = alerts.map(({ title: text, details: more, url: link }) => {
-      return [[text, ...more].join(". "), ...(link === undefined ? [] : [link])].join(" ");
-    });
-    const url = path("errors");
-    return [{ kind: GATHERED, key, at: first.at, title, details, url }];
-  }
-  return alerts;
+  const [first] = alerts;
+  if (first === undefined || errors.length + alerted <= ERRORS_MAX) return alerts;
+  if (gatheredLately) return [];
+  if (alerts.length === 1) return [{ ...first, id: GATHERED }];
+  // With the first, because PagerDuty takes equal titles for one incident.
+  const title = `${errors.length} more errors. ${first.title}`;
+  const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
+  const details = alerts.map((one) =>
+    [one.title, ...one.details, one.url].filter(Boolean).join(". "),
+  );
+  return [{ kind: GATHERED, key, at: first.at, title, details, url: path("errors") }];
 }
 
 const titleOf = ({ isBack, sources, title }: Opened) =>

@@ -56,12 +56,9 @@ const EXAMPLES_MAX = 5;
 /** Returns the exit code: 0 no problem, 1 a problem, 2 unknown. */
 async function runDoctor(context: CliContext, json: true | undefined): Promise<number> {
   let report: Report;
-  const show = createStatus(context.stderr);
   try {
-    report = await examine(context, show);
-    show("");
+    report = await examine(context);
   } catch (error) {
-    show("");
     reportError(error, context.stderr, { withStack: false });
     return 2;
   }
@@ -75,16 +72,14 @@ function exitCodeOf({ checks, diagnosis }: Report): number {
   return diagnosis === undefined || checks.some(({ state }) => state === "unknown") ? 2 : 0;
 }
 
-type Show = ReturnType<typeof createStatus>;
-
-async function examine(context: CliContext, show: Show): Promise<Report> {
+async function examine(context: CliContext): Promise<Report> {
   const settings = readSettings(context);
   const checks: Line[] = [];
   const run = await readRun(settings.dataDir);
   const isApart = run !== undefined && namesAnother(settings.environment.DATABASE_URL, run);
   if (isApart) checks.push({ name: "start", ...APART });
   const project: Project = { context, settings, run, isApart };
-  await runChecks(checks, PROJECT_CHECKS, project, show);
+  await runChecks(checks, PROJECT_CHECKS, project);
   const { loaded, handlers = [] } = project;
   if (loaded === undefined) return { checks, diagnosis: undefined };
   const { config } = loaded;
@@ -96,10 +91,10 @@ async function examine(context: CliContext, show: Show): Promise<Report> {
     if (!isMillraceError(error)) throw error;
     const fix = "Set DATABASE_URL, such as postgres://user:password@127.0.0.1:5432/app";
     checks.push({ name: "postgres", ...bad(error.message, fix) });
-    await runChecks(checks, [REDIS_CHECK], { ...environment, config }, show);
+    await runChecks(checks, [REDIS_CHECK], { ...environment, config });
     return { checks, diagnosis: undefined };
   }
-  const ofStores = await examineStores(context, show, {
+  const ofStores = await examineStores(context, {
     ...stores,
     ...(isApart ? { MILLRACE_QUEUE_KEY: environment.MILLRACE_QUEUE_KEY } : {}),
     ...{ config, handlers, parts: partsOf(loaded) },
@@ -123,10 +118,11 @@ function namesAnother(databaseUrl: string | undefined, run: Run): boolean {
   return named !== own;
 }
 
-async function examineStores(context: CliContext, show: Show, stores: Omit<StoresChecked, "pool">) {
+async function examineStores(context: CliContext, stores: Omit<StoresChecked, "pool">) {
   const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
   const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });
+  const show = createStatus(context.stderr);
   try {
     await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool }, show);
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
@@ -147,6 +143,7 @@ async function examineStores(context: CliContext, show: Show, stores: Omit<Store
     checks.push(unknown("epochs", error));
     return { checks, diagnosis: undefined };
   } finally {
+    show("");
     await pool.end();
   }
 }

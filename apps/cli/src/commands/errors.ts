@@ -9,7 +9,7 @@ import {
 import type { Ledger } from "@millrace/ledger";
 import { changeError } from "@millrace/operations";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import type { CliContext, Output } from "../context.ts";
 import { age, failureSections } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
 import { actorOf, withLedger } from "../stores.ts";
@@ -99,11 +99,7 @@ async function runErrors(
 }
 
 /** Three lines for each: its numbers, its text, and where it is thrown and seen. */
-export function listText(
-  errors: readonly ErrorGroup[],
-  total: number,
-  to: CliContext["stdout"],
-): string {
+export function listText(errors: readonly ErrorGroup[], total: number, to: Output): string {
   if (errors.length === 0) return "No error matches.";
   const now = new Date();
   const columns = widthOf(to);

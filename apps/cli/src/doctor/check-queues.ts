@@ -58,16 +58,16 @@ export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
 type StoresOpened = OpenStores & Pick<StoresChecked, "pool" | "config">;
 
 export function openChecks(on: StoresOpened): readonly Check<StoresOpened>[] {
-  let found: ReturnType<typeof findSenders> | undefined;
   // Its statements read a week: once for all its checks.
-  const senders = () => (found ??= findSenders(on));
+  let senders: ReturnType<typeof findSenders> | undefined;
+  const failing = () => findFailingSources({ ...on, sources: on.config.sources });
   return [
     { name: "ledger", run: checkIdentity },
-    { name: "failing", run: checkFailing },
+    { name: "failing", run: async () => reportOf(failingText(await failing()), bad) },
     { name: "waiting", run: async () => reportOf(behindText(await findBehind(on.queues))) },
     ...(["signatures", "silent", "ids", "copies", "sizes"] as const).map((name) => ({
       name,
-      run: async () => reportOf((await senders())[name]),
+      run: async () => reportOf((await (senders ??= findSenders(on)))[name]),
     })),
     { name: "removed jobs", run: checkRemoved },
     { name: "epochs", run: checkEpochs },
@@ -196,19 +196,11 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
   return ok(`${identity.ledger}, jobs: ${signingText(identity)}`);
 }
 
-async function checkFailing(on: StoresOpened): Promise<Seen> {
-  const failing = await findFailingSources({ ...on, sources: on.config.sources });
-  const { text, fix } = failingText(failing);
-  return fix === undefined ? ok(text) : bad(printable(text), fix);
-}
+const reportOf = ({ text, fix }: SenderFinding, problem = note) =>
+  fix === undefined ? ok(text) : problem(printable(text), fix);
 
-const reportOf = ({ text, fix }: SenderFinding) =>
-  fix === undefined ? ok(text) : note(printable(text), fix);
-
-const LOOKS = 5;
+const LOOKS_MS = 1_000;
 const LOOK_MS = 200;
-/** Two counts at least, however long they take. */
-const LOOKS_MS_MAX = 2_000;
 
 /** Nobody has removed jobs with another tool. A job that ends is counted a moment later. */
 async function checkRemoved({ queues }: StoresOpened): Promise<Seen | undefined> {
@@ -217,9 +209,8 @@ async function checkRemoved({ queues }: StoresOpened): Promise<Seen | undefined>
     new Map([...(await queues.counts())].map(([source, { removed }]) => [source, removed]));
   const least = await count();
   const isAny = () => [...least.values()].some((removed) => removed > 0);
-  const untilMs = performance.now() + LOOKS_MS_MAX;
-  for (let look = 1; look < LOOKS && isAny(); look += 1) {
-    if (look > 1 && performance.now() > untilMs) break;
+  const untilMs = performance.now() + LOOKS_MS;
+  while (isAny() && performance.now() < untilMs) {
     await setTimeout(LOOK_MS);
     for (const [source, removed] of await count()) {
       least.set(source, Math.min(removed, least.get(source) ?? 0));

@@ -1,6 +1,7 @@
 import { ALERTS_SOURCE } from "@millrace/core";
 import type { BulkRun } from "@millrace/api-contract";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
+import { LINE_OF } from "../people/errors.ts";
 import { SOURCES_WHERE } from "./find-events.ts";
 
 export interface Incidents {
@@ -35,13 +36,6 @@ const PART = 12;
 export const partOf = (fingerprint: string): string => fingerprint.slice(0, PART);
 /** Longer than a change of the leader takes. */
 const RECENT = "interval '10 minutes'";
-
-/** File and line of the user's code that threw an error, by an attempt of an event `a`. */
-export const LINE_OF = (fingerprint: string, ofEvent: string): string => `
-  (SELECT frame ->> 'file' || coalesce(':' || (frame ->> 'line'), '')
-    FROM millrace.attempts a, jsonb_array_elements(a.stack) WITH ORDINALITY AS f (frame, n)
-    WHERE ${ofEvent} AND a.fingerprint = ${fingerprint} AND (frame ->> 'own')::boolean
-    ORDER BY a.attempt DESC, n LIMIT 1)`;
 
 const FIND_INCIDENTS = `
 WITH alerts AS MATERIALIZED (
@@ -160,41 +154,6 @@ ORDER BY failed DESC, source`;
 
 export function findFailedShares(ledger: LedgerContext): Promise<FailedShare[]> {
   return queryRows<FailedShare>(ledger, FIND_FAILED_SHARES);
-}
-
-interface WorstError {
-  readonly source: string;
-  readonly title: string;
-  /** That it failed in the last ten minutes and that wait after it, of the 2,000 newest each. */
-  readonly events: number;
-}
-
-const FIND_WORST_ERRORS = `
-SELECT seen.source, e.title, n.events
-FROM (
-  SELECT source, fingerprint FROM millrace.error_counts
-  WHERE source = ANY ($1) AND last_seen_at >= now() - interval '10 minutes'
-  GROUP BY source, fingerprint ORDER BY max(last_seen_at) DESC LIMIT 50
-) AS seen JOIN millrace.errors e USING (fingerprint) CROSS JOIN LATERAL (
-  SELECT count(*)::int AS events FROM (
-    ${["failed", "pending"]
-      .map(
-        (
-          status,
-        ) => `(SELECT source, coalesce(processed_at, pending_since) AS at FROM millrace.events
-      WHERE fingerprint = seen.fingerprint AND status = '${status}' ORDER BY recorded_at DESC LIMIT 2000)`,
-      )
-      .join(" UNION ALL ")}
-  ) AS newest WHERE source = seen.source AND at >= now() - interval '10 minutes'
-) AS n WHERE n.events > 0
-ORDER BY n.events DESC, e.title`;
-
-/** Of sources that fail, the errors that failed the most events lately. */
-export function findWorstErrors(
-  ledger: LedgerContext,
-  sources: readonly string[],
-): Promise<WorstError[]> {
-  return queryRows<WorstError>(ledger, FIND_WORST_ERRORS, [sources]);
 }
 
 interface OpenWork {
