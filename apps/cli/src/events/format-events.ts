@@ -135,9 +135,8 @@ export function failureSections(attemptLog: readonly Attempt[]): string[] {
   const { attempt, stack, log, log_dropped: dropped } = last;
   const sections: string[] = [];
   if (stack !== null && stack.length > 0) {
-    // What called your code is never yours.
-    const shown = stack.slice(0, stack.findLastIndex(({ own }) => own) + 1);
-    const frames = shown.length === 0 ? stack : shown;
+    const called = stack.findLastIndex((frame) => frame.own);
+    const frames = called === -1 ? stack : stack.slice(0, called + 1);
     const rows = frames.map(({ own, file, line, column, function: name }) => [
       `${own ? "  >" : "   "} ${printable([file, line, column].filter((part) => part !== null).join(":"))}`,
       printable(name ?? ""),
