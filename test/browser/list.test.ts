@@ -254,10 +254,10 @@ describeInBrowser("the list of the ledger's page", () => {
     await expect.poll(() => options.allTextContents()).toHaveLength(2);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /Unknown carrier/ }).waitFor();
-    await page.getByRole("button", { name: "I am on it" }).click();
-    await page.getByText("On it", { exact: true }).waitFor();
-    await page.getByRole("button", { name: "I am not on it" }).click();
-    await page.getByText("On it", { exact: true }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Assign to me" }).click();
+    await page.getByText("Assigned to", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Unassign me" }).click();
+    await page.getByText("Assigned to", { exact: true }).waitFor({ state: "detached" });
     await search("Meta+k", "hookmesh");
     await page.keyboard.press("Enter");
     await page.waitForURL("/events?source=hookmesh");

@@ -59,6 +59,7 @@ onOneBackend("millrace doctor", (prepare, backend) => {
     const { code, stdout } = await doctor();
     expect(stdout).toMatch(/^ok +reconciler +a worker on .* leads, last seen \d+ s ago$/m);
     expect(stdout).toMatch(/^ok +signatures +No source/m);
+    expect(stdout).toMatch(/^ok +waiting +No event waits longer than 5 min$/m);
     expect(stdout).not.toContain("BAD");
     expect(code).toBe(0);
   });

@@ -42,8 +42,9 @@ test("Failures of twenty connections at once are counted exactly, in one group",
       { type: "order.paid", attempts: 20 },
     ],
   });
-  const { sample } = await group();
+  const { sample, line } = await group();
   expect(events.map(({ eventId }) => eventId)).toContain(sample.event_id);
+  expect(line).toBe("handlers.ts:7");
 });
 
 test("The events of a group are counted of the source and the type that are asked for", async () => {

@@ -8,7 +8,7 @@ const it = useLedger();
 const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
 
 async function raised(disagreements = new Map<DisagreementKind, number>()): Promise<string[]> {
-  const deps = { ledger: it.ledger, queues, sources: {}, dashboardUrl: undefined };
+  const deps = { ledger: it.ledger, queues: queues as never, sources: {}, dashboardUrl: undefined };
   await raiseAlerts({ ...deps, disagreements });
   const rows = await it.ask<{ id: string }>(
     "SELECT event_id AS id FROM millrace.events WHERE source = 'millrace' ORDER BY event_id",
@@ -92,8 +92,13 @@ test("a small source that fails is one alert, however many events of another one
   const events = Array.from({ length: 5 }, (_, n) => event(`evt_w${n}`));
   await it.ledger.intake.accept(events);
   expect(await raised()).not.toContain("source.failing|acme");
-  await it.pastTriggers("UPDATE millrace.events SET last_error_code = 'handler_failed'");
+  await it.ask("INSERT INTO millrace.errors (fingerprint, title, code) VALUES ('1-w', 'No w', '')");
+  await it.ask(`INSERT INTO millrace.error_counts
+    VALUES ('1-w', 'acme', '', 0, 5, now() - interval '1 day', now(), '', 0)`);
+  await it.pastTriggers("UPDATE millrace.events SET last_error_code = '', fingerprint = '1-w'");
   expect(await raised()).toContain("source.failing|acme");
+  const [worst] = await it.ledger.errors.findWorst("acme");
+  expect(worst).toEqual({ title: "No w", events: 5 });
 });
 
 test("a lost queue is one alert, a few repaired jobs are none, and what nothing repairs is one at once", async () => {

@@ -154,7 +154,8 @@ test("a call past its own time has its signal aborted, fails its attempt, and gi
   expect(reason).toMatchObject({ code: "handler_timeout" });
   expect(await row()).toMatchObject({
     attempts: 1,
-    last_error: "MillraceError: Cannot finish handler: it ran longer than 100 ms",
+    last_error:
+      "MillraceError: Cannot finish handler of shop order.created: it ran longer than 100 ms",
   });
   expect(processor.running).toBe(0);
   await until(() => processor.notices.some(({ kind }) => kind === "handler_ignored_abort"));

@@ -1,6 +1,11 @@
 import { Presets, SingleBar } from "cli-progress";
 import type { Output } from "./context.ts";
 
+/** Shows on one line of a terminal what runs; an empty text clears it. */
+export const createStatus = (on: Output) => (doing: string) => {
+  if (on.isTTY === true) on.write(`\r\u001b[K${doing}`);
+};
+
 export function createProgress(total: number, on: Output) {
   if (on.isTTY !== true || total < 2) return { reach(_done: number) {}, stop() {} };
   const bar = new SingleBar(

@@ -2,6 +2,9 @@ import type { Health, HealthItem } from "@millrace/api-contract";
 import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import {
+  behindOf,
+  behindText,
+  countOf,
   failingText,
   findSenders,
   RECONCILER,
@@ -34,8 +37,6 @@ export const REFUSED_MINUTES = 5;
 const REASONS_MAX = 3;
 /** The ledger counts no further. */
 const OPEN_ERRORS_MAX = 100;
-/** A first attempt should start sooner. */
-const WAIT_MS_MAX = 5 * 60_000;
 
 /** Never rejects. A part that fails is a problem, and what depends on it is unknown. */
 export function createHealthReader(deps: Deps): () => Promise<Health> {
@@ -98,7 +99,7 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
       open_errors: await orNull(open.then(({ errors }) => errors)),
       open_runs: await orNull(open.then(({ runs }) => runs.length)),
       oldest_waiting_ms: await orNull(
-        read.then(({ unknown, oldest }) => (unknown === undefined ? oldest.ageMs : null)),
+        read.then(({ unknown, oldestMs }) => (unknown === undefined ? oldestMs : null)),
       ),
     };
   };
@@ -167,14 +168,13 @@ async function readQueues(queues: Queues) {
   const [counts, pressure] = await Promise.all([queues.counts(), queues.measurePressure()]);
   const sources = [...queues.queues.keys()];
   const paused = sources.filter((source) => counts.get(source)?.paused);
-  const ages = sources
-    .filter((source) => !paused.includes(source))
-    .map((source) => ({ source, ageMs: pressure.of(source).oldestAgeMs ?? 0 }));
+  const running = sources.filter((source) => !paused.includes(source));
   const uncounted = sources.filter((source) => !counts.has(source));
   return {
     risk: pressure.risk,
     paused,
-    oldest: ages.reduce((a, b) => (b.ageMs > a.ageMs ? b : a), { source: "", ageMs: 0 }),
+    oldestMs: Math.max(0, ...running.map((source) => pressure.of(source).oldestAgeMs ?? 0)),
+    behind: behindOf(sources, pressure, counts),
     unknown: listOf("not known", uncounted),
   };
 }
@@ -202,14 +202,9 @@ function disagreements({ diagnosis }: { readonly diagnosis: Diagnosis }): Verdic
   return ["ok", "No disagreement found"];
 }
 
-function oldestWaiting({ oldest, unknown }: QueueState): Verdict {
-  if (oldest.ageMs <= WAIT_MS_MAX) {
-    if (unknown !== undefined) return ["unknown", "Oldest waiting event not known", unknown];
-    return ["ok", "No event waits longer than 5 min"];
-  }
-  const minutes = Math.floor(oldest.ageMs / 60_000);
-  const text = `An event of ${oldest.source} has waited for ${minutes} min`;
-  return ["warn", text, "It has had no attempt yet. Add workers, or look at their log."];
+function oldestWaiting({ behind, unknown }: QueueState): Verdict {
+  if (behind.length > 0 || unknown === undefined) return verdictOf(behindText(behind));
+  return ["unknown", "Oldest waiting event not known", unknown];
 }
 
 function pausedSources({ paused, unknown }: QueueState): Verdict {
@@ -247,11 +242,8 @@ function openErrors({ errors, newErrors, newErrorsSince }: Found<"findOpen">): V
 
 function failedAlerts({ failedAlerts: failed }: Found<"findOpen">): Verdict {
   if (failed === 0) return ["ok", "No alert has failed"];
-  return [
-    "bad",
-    `Alerts are failing: ${failed} not sent`,
-    "See the events of the source millrace.",
-  ];
+  const text = `Alerts are failing: ${failed} not sent`;
+  return ["bad", text, "See the events of the source millrace."];
 }
 
 function refused(refusals: Found<"findRefusals">): Verdict {
@@ -271,6 +263,3 @@ function refused(refusals: Found<"findRefusals">): Verdict {
 const verdictOf = ({ text, fix }: SenderFinding): Verdict => [fix ? "warn" : "ok", text, fix];
 
 const signing = (jobs: LedgerIdentity): Verdict => ["ok", `Jobs: ${signingText(jobs)}`];
-
-const countOf = (count: number, noun: string): string =>
-  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;

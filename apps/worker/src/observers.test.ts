@@ -2,7 +2,7 @@ import type { QueueNotice } from "@millrace/queue";
 import type { Logger } from "@millrace/service";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { observeLedger, observeQueue } from "./observers.ts";
+import { observeLedger, observeQueue, observeReconciler } from "./observers.ts";
 
 const at = { source: "shop", jobId: "evt_1" };
 const error = new Error("connection reset");
@@ -78,4 +78,18 @@ test("closed connections are counted by source and reason, and a source without 
   expect(text).toContain(line("shop", "uncleaned", 1));
   expect(text).toContain(line("bank", "session", 0));
   expect(logged).toEqual(Array.from({ length: 3 }, () => "connection closed: shop"));
+});
+
+test("a disagreement about an event that waits for its first job is not counted", async () => {
+  const registry = new Registry();
+  const logger = { info() {} } as unknown as Logger;
+  const observe = observeReconciler({ ...unused, registry, logger, logError() {} });
+  const found = new Map([
+    ["pending_without_job" as const, { count: 7, owed: 5, repaired: 0, examples: [] }],
+  ]);
+  const pass = { kind: "passed", whole: true, found, repaired: 0, looked: 7, tookMs: 1 };
+  observe(pass as never);
+  expect(await registry.metrics()).toContain(
+    'millrace_disagreements{kind="pending_without_job"} 2',
+  );
 });

@@ -104,7 +104,7 @@ function observeBulkRuns({ logger, logError }: ObserverDeps): (notice: BulkNotic
 type NoticeOf<Kind> = ReconcilerNotice & { readonly kind: Kind };
 
 /** Only the leader of several workers counts. */
-function observeReconciler(deps: ObserverDeps): (notice: ReconcilerNotice) => void {
+export function observeReconciler(deps: ObserverDeps): (notice: ReconcilerNotice) => void {
   const { logger, logError } = deps;
   const metrics = registerMetrics(deps);
   const last = new Map<string, number>();
@@ -119,7 +119,8 @@ function observeReconciler(deps: ObserverDeps): (notice: ReconcilerNotice) => vo
 
   function countPass(pass: NoticeOf<"passed">): void {
     for (const kind of DISAGREEMENT_KINDS) {
-      const count = pass.found.get(kind)?.count ?? 0;
+      const { count: all = 0, owed = 0 } = pass.found.get(kind) ?? {};
+      const count = all - owed;
       // A partial pass compares only some finished jobs: it can find more, never fewer.
       if (SEEN_WHOLE.has(kind) && !pass.whole && count <= (last.get(kind) ?? 0)) continue;
       last.set(kind, count);
@@ -172,7 +173,7 @@ function registerMetrics({ registry, leading }: ObserverDeps) {
   return {
     disagreements: gauge(
       "millrace_disagreements",
-      "Events on which ledger and queue disagreed at the reconciler's last pass, by kind.",
+      "Events on which ledger and queue disagreed at the reconciler's last pass, by kind, without those that wait for their first job.",
       "kind",
     ),
     lastPass: gauge(

@@ -29,6 +29,7 @@ export const errorGroup = z.strictObject({
   sample: z
     .strictObject({ source: text(), event_id: text(), generation: count() })
     .describe("An event that it failed lately."),
+  line: text("File and line of your code that threw it; null where they are not known.").nullable(),
 });
 export type ErrorGroup = Wire<typeof errorGroup>;
 

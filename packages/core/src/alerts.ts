@@ -6,7 +6,7 @@ export const ALERTS_SOURCE = "millrace";
 
 /** An incident in words for people. The `data` of an event of the source `millrace`. */
 export interface Alert {
-  /** `error.opened`, `error.reopened`, `source.failing`, `source.refused`, `source.silent`, ... */
+  /** `error.opened`, `error.reopened`, `source.failing`, `source.behind`, `source.refused`, ... */
   readonly kind: string;
   /** One line. */
   readonly title: string;

@@ -82,7 +82,7 @@ export const ERROR_CODES = {
   invalid_request: answer(400, "The request's parameters are not valid."),
   session_not_found: answer(404, "No active session has this id."),
   error_not_found: answer(404, "No error group has a fingerprint that begins with the given text."),
-  error_not_open: answer(409, "Only an open error can have somebody on it."),
+  error_not_open: answer(409, "Only an open error can be assigned."),
   event_not_found: answer(404, "No event with this source and id is known."),
   not_failed: answer(409, "The event is completed, or queued already."),
   not_settled: answer(409, "Only an event that is completed or failed can be replayed."),

@@ -94,6 +94,8 @@ test("a text that is not JSON is one error, however it goes on", () => {
     "[1.]",
     "[-]",
     '["a',
+    "[1,",
+    "",
   ];
   const titles = texts.map((text) => {
     try {

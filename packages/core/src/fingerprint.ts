@@ -66,7 +66,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b0x[0-9a-f]{1,64}\b(?:,? 0x[0-9a-f]{1,64}\b){0,64}/gi, "<n>"],
   // V8 says where and how a text stops being JSON: one fault, a new text with each body.
   [
-    /\b(?:Bad|Expected|Exponent|No|Unexpected|Unterminated) [^\n]{1,60}? (?:in|after) JSON at position \d{1,10}(?: \(line \d{1,10} column \d{1,10}\))?/g,
+    /\b(?:Bad|Expected|Exponent|No|Unexpected|Unterminated) [^\n]{1,60}? (?:in|after) JSON at position \d{1,10}(?: \(line \d{1,10} column \d{1,10}\))?|\bUnexpected end of JSON input\b/g,
     "<text> is not valid JSON",
   ],
   // V8 does not quote these, or not what is in the quotes.

@@ -31,6 +31,7 @@ import {
   countErrorHours,
   findErrors,
   findFingerprint,
+  findWorstErrors,
   getError,
   setErrorOwner,
   setErrorState,
@@ -125,6 +126,7 @@ const PARTS = {
   audit: { begin: beginAudit, end: endAudit, record: recordAudit, find: findAudit },
   errors: {
     find: findErrors,
+    findWorst: findWorstErrors,
     findFingerprint,
     get: getError,
     countHours: countErrorHours,

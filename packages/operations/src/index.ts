@@ -26,7 +26,11 @@ export * from "./retention/run-retention.ts";
 export * from "./retry.ts";
 export { listQueued, queuedRow } from "./list-queued.ts";
 export {
+  behindOf,
+  behindText,
+  countOf,
   failingText,
+  findBehind,
   findFailingSources,
   findSenders,
   signingText,

@@ -1,37 +1,121 @@
+import type { Alert } from "@millrace/core";
 import { expect, test } from "vitest";
 import { raiseAlerts } from "./raise-alerts.ts";
 
-async function titlesOf(get: () => Promise<unknown>): Promise<unknown[]> {
-  const emitted: { body: Uint8Array }[] = [];
-  const run = { id: 7, verb: "retry", state: "finished", done: 900, error: null };
-  const runs = [{ ...run, finishedAt: "2026-11-28T10:00:00Z" }];
-  const none = async () => [];
+const MINUTE_MS = 60_000;
+const none = async () => [];
+
+interface Given {
+  readonly errors?: number;
+  readonly alerted?: number;
+  readonly gatheredLately?: boolean;
+  /** Of each source: the minutes that its oldest event waits. */
+  readonly waits?: Readonly<Record<string, number>>;
+  readonly paused?: string;
+  /** The results of a run that ended. */
+  readonly runOf?: () => Promise<unknown>;
+}
+
+const ENDED = { id: 7, verb: "retry", state: "finished", done: 900, error: null };
+
+function toError(n: number) {
+  const fingerprint = `1-${n}00000000000000`;
+  const at = new Date().toISOString();
+  const isBack = n === 2;
+  return { fingerprint, title: `No ${n}`, isBack, at, attempts: n, sources: ["shop"], line: "a:1" };
+}
+
+async function raised({ errors = 0, alerted = 0, gatheredLately = false, ...queue }: Given) {
+  const { waits = {}, paused, runOf } = queue;
+  const runs = runOf === undefined ? [] : [{ ...ENDED, finishedAt: "2026-11-28T10:00:00Z" }];
+  const alerts: (Alert & { readonly id: string })[] = [];
+  const found = {
+    ...{ alerted, gatheredLately, runs },
+    errors: Array.from({ length: errors }, (_, index) => toError(index + 1)),
+  };
+  const sources = Object.keys(waits);
   const deps = {
     ledger: {
       reads: {
         ...{ findSilent: none, findFailedShares: none, findRefusedSources: none },
-        findIncidents: async () => ({ errors: [], alerted: 0, gatheredLately: false, runs }),
+        findIncidents: async () => found,
       },
       repair: {
-        emitAlerts: async (events: readonly { body: Uint8Array }[]) => void emitted.push(...events),
+        emitAlerts: async (events: readonly { eventId: string; body: Uint8Array }[]) => {
+          for (const { eventId, body } of events) {
+            const id = eventId.slice(0, eventId.lastIndexOf("|"));
+            alerts.push({ ...JSON.parse(Buffer.from(body).toString()), id });
+          }
+        },
       },
-      bulkRuns: { get },
+      bulkRuns: { get: runOf },
     },
-    ...{ queues: {}, sources: {}, dashboardUrl: undefined, disagreements: new Map() },
+    queues: {
+      queues: new Map(sources.map((source) => [source, {}])),
+      ping: async () => {},
+      measurePressure: async () => ({
+        of: (source: string) => ({ depth: 0, oldestAgeMs: (waits[source] ?? 0) * MINUTE_MS }),
+      }),
+      counts: async () =>
+        new Map(sources.map((source) => [source, { waiting: 70_000, paused: source === paused }])),
+    },
+    ...{ sources: {}, dashboardUrl: "https://ops.test/", disagreements: new Map() },
   };
   await raiseAlerts(deps as never);
-  return emitted.map(({ body }) => JSON.parse(Buffer.from(body).toString()).title);
+  return alerts;
 }
+
+test("an error that comes alone behind ten others has its own alert, and the next one waits", async () => {
+  const alerts = await raised({ errors: 1, alerted: 10 });
+  expect(alerts).toEqual([
+    {
+      id: "errors.opened|1-100000000000000",
+      kind: "error.opened",
+      title: "New error in shop: No 1",
+      details: ["Thrown at a:1", "1 failed attempt so far"],
+      url: "https://ops.test/errors/1-100000000000000",
+    },
+  ]);
+  expect(await raised({ errors: 1, alerted: 10, gatheredLately: true })).toEqual([]);
+});
+
+test("errors in one alert each have their count and link", async () => {
+  const [alert, ...others] = await raised({ errors: 2, alerted: 10 });
+  expect(others).toEqual([]);
+  expect(alert).toMatchObject({
+    kind: "errors.opened",
+    title: "2 more errors. New error in shop: No 1",
+    details: [
+      "New error in shop: No 1. Thrown at a:1. 1 failed attempt so far. https://ops.test/errors/1-100000000000000",
+      "Error came back in shop: No 2. Thrown at a:1. 2 failed attempts so far. https://ops.test/errors/1-200000000000000",
+    ],
+  });
+});
+
+test("a source whose oldest event waits for too long is one alert, unless it is paused", async () => {
+  const waits = { shop: 10, bank: 4, cold: 10, millrace: 10 };
+  expect(await raised({ waits, paused: "cold" })).toEqual([
+    {
+      id: "source.behind|shop",
+      kind: "source.behind",
+      title: "Events had no attempt yet: shop (70,000 waiting, the oldest for 10 min)",
+      details: ["Add workers, or look at their log"],
+      url: "https://ops.test/events?source=shop",
+    },
+  ]);
+});
 
 test("a run that ended is reported by its results", async () => {
   const results = { completed: 12, failed: 888, pending: 0 };
-  const get = async () => ({ verb: "retry", done: 900, results, errors: 1 });
-  expect(await titlesOf(get)).toEqual([
-    "Bulk run 7 (retry) finished. 900 ran: 12 completed, 888 failed again (1 error)",
+  const runOf = async () => ({ verb: "retry", done: 900, results, errors: 1 });
+  expect(await raised({ runOf })).toMatchObject([
+    { title: "Bulk run 7 (retry) finished. 900 ran: 12 completed, 888 failed again (1 error)" },
   ]);
 });
 
 test("a run whose results cannot be counted in time is reported without them", async () => {
-  const get = () => Promise.reject(new Error("it took too long"));
-  expect(await titlesOf(get)).toEqual(["Bulk run 7 (retry) finished. 900 done"]);
+  const runOf = () => Promise.reject(new Error("it took too long"));
+  expect(await raised({ runOf })).toMatchObject([
+    { title: "Bulk run 7 (retry) finished. 900 done" },
+  ]);
 });

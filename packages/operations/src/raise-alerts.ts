@@ -4,23 +4,33 @@ import {
   type Alert,
   type Config,
   type EmittedEvent,
+  type EventKey,
 } from "@millrace/core";
 import type { DisagreementKind } from "@millrace/api-contract";
 import { runResult } from "@millrace/api-contract/run-text";
 import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
-import { findFailingSources, findRefusing } from "./sender-findings.ts";
+import {
+  behindText,
+  countOf,
+  findBehind,
+  findFailingSources,
+  findRefusing,
+  type Failing,
+} from "./sender-findings.ts";
 
 interface Incident extends Alert {
   /** One message for each incident, key, and hour. */
   readonly key: string;
+  /** Instead of the kind in the id of the event. */
+  readonly id?: string;
   readonly at?: string;
 }
 
 interface Deps {
-  readonly ledger: Pick<Ledger, "reads" | "repair" | "bulkRuns">;
-  readonly queues: Pick<Queues, "counts" | "ping">;
+  readonly ledger: Pick<Ledger, "reads" | "repair" | "errors" | "bulkRuns">;
+  readonly queues: Queues;
   readonly sources: Config["sources"];
   readonly dashboardUrl: string | undefined;
   /** Events about which the reconciler found ledger and queues disagree since the last call. */
@@ -33,20 +43,25 @@ interface Deps {
  */
 export async function raiseAlerts(deps: Deps): Promise<void> {
   const { ledger, dashboardUrl } = deps;
-  const [found, silent, failing, refused] = await Promise.all([
+  const [found, silent, failing, refused, behind] = await Promise.all([
     ledger.reads.findIncidents(),
     ledger.reads.findSilent(),
     findFailingSources(deps),
     findRefusing(deps),
+    // Alerts cause no alerts.
+    findBehind(deps.queues, ALERTS_SOURCE).catch(() => []),
   ]);
   const path: PathTo = (where) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
-  const ofSource = (source: string) => path(`events?source=${encodeURIComponent(source)}`);
+  const ofSource = (source: string, page = "events") =>
+    path(`${page}?source=${encodeURIComponent(source)}`);
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found, path),
-    ...failing.map(({ source, text }) => {
-      const title = `In the last 10 minutes ${text}`;
-      return { kind: "source.failing", key: source, title, details: [], url: ofSource(source) };
+    ...(await Promise.all(failing.map((one) => failingSource(deps, one, ofSource)))),
+    ...behind.map((one) => {
+      const { text: title, fix = "" } = behindText([one]);
+      const url = ofSource(one.source);
+      return { kind: "source.behind", key: one.source, title, details: [fix], url };
     }),
     ...[...refusedSources].map((name) => ({
       kind: "source.refused",
@@ -73,6 +88,25 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
 type Found = Awaited<ReturnType<Ledger["reads"]["findIncidents"]>>;
 type PathTo = (where: string) => string | undefined;
 
+/** Names its worst errors, which takes a while, only where the alert is not there yet. */
+async function failingSource(
+  { ledger }: Deps,
+  { source, text }: Failing[number],
+  ofSource: (source: string, page: string) => string | undefined,
+): Promise<Incident> {
+  const url = ofSource(source, "errors");
+  const incident = {
+    kind: "source.failing",
+    key: source,
+    title: `In the last 10 minutes ${text}`,
+    url,
+  };
+  const isKnown = (await ledger.reads.findStatus(keyOfAlert(incident))) !== undefined;
+  const worst = isKnown ? [] : await ledger.errors.findWorst(source);
+  const details = worst.map(({ title, events }) => `${countOf(events, "event")}: ${title}`);
+  return { ...incident, details };
+}
+
 async function endedRun(
   { ledger }: Deps,
   { id, verb, state, done, error, finishedAt: at }: Found["runs"][number],
@@ -95,7 +129,7 @@ function disagreed({ disagreements }: Deps, url: string | undefined): Incident[]
   const sum = found.reduce((total, [, count]) => total + count, 0);
   const isRepaired = found.every(([kind]) => DISAGREEMENTS[kind].repair !== undefined);
   if (sum === 0 || (isRepaired && sum < DISAGREEMENTS_MIN)) return [];
-  const title = `Ledger and queues disagreed about ${sum} ${sum === 1 ? "event" : "events"}`;
+  const title = `Ledger and queues disagreed about ${countOf(sum, "event")}`;
   const details = found.map(([kind, count]) => `${count} ${kind}: ${DISAGREEMENTS[kind].act}`);
   const key = isRepaired ? "repaired" : "left";
   return [{ kind: "ledger.disagreed", key, title, details, url }];
@@ -105,29 +139,28 @@ type Opened = Found["errors"][number];
 
 /** Alerts of one error in ten minutes. Those that come behind them are gathered by the minute. */
 const ERRORS_MAX = 10;
+const GATHERED = "errors.opened";
 
 function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo): Incident[] {
-  const [first] = errors;
-  if (first !== undefined && errors.length + alerted > ERRORS_MAX) {
-    if (gatheredLately) return [];
-    // With the first, because PagerDuty takes equal titles for one incident.
-    const title = `${errors.length} more errors. ${titleOf(first)}`;
-    const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
-    const details = errors.map((error) => [titleOf(error), ...thrownAt(error)].join(". "));
-    const url = path("errors");
-    return [{ kind: "errors.opened", key, at: first.at, title, details, url }];
-  }
-  return errors.map((error) => ({
+  const alerts = errors.map((error) => ({
     kind: error.isBack ? "error.reopened" : "error.opened",
     key: error.fingerprint,
     at: error.at,
     title: titleOf(error),
-    details: [
-      ...thrownAt(error),
-      `${error.attempts} failed ${error.attempts === 1 ? "attempt" : "attempts"} so far`,
-    ],
+    details: [...thrownAt(error), `${countOf(error.attempts, "failed attempt")} so far`],
     url: path(`errors/${error.fingerprint}`),
   }));
+  const [first] = alerts;
+  if (first === undefined || errors.length + alerted <= ERRORS_MAX) return alerts;
+  if (gatheredLately) return [];
+  if (alerts.length === 1) return [{ ...first, id: GATHERED }];
+  // With the first, because PagerDuty takes equal titles for one incident.
+  const title = `${errors.length} more errors. ${first.title}`;
+  const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
+  const details = alerts.map((one) =>
+    [one.title, ...one.details, one.url].filter(Boolean).join(". "),
+  );
+  return [{ kind: GATHERED, key, at: first.at, title, details, url: path("errors") }];
 }
 
 const titleOf = ({ isBack, sources, title }: Opened) =>
@@ -135,16 +168,18 @@ const titleOf = ({ isBack, sources, title }: Opened) =>
 
 const thrownAt = ({ line }: Opened) => (line === null ? [] : [`Thrown at ${line}`]);
 
-function toEvent({ key, at, ...alert }: Incident): EmittedEvent {
-  const now = new Date();
-  const hour = (at ?? now.toISOString()).slice(0, 13);
+function keyOfAlert({ id, kind, key, at }: Omit<Incident, "details">): EventKey {
+  const hour = (at ?? new Date().toISOString()).slice(0, 13);
+  return { source: ALERTS_SOURCE, eventId: `${id ?? kind}|${key}|${hour}`, generation: 0 };
+}
+
+function toEvent(incident: Incident): EmittedEvent {
+  const { key: _key, id: _id, at: _at, ...alert } = incident;
   const body = Buffer.from(JSON.stringify(alert));
   return {
-    source: ALERTS_SOURCE,
-    eventId: `${alert.kind}|${key}|${hour}`,
-    generation: 0,
+    ...keyOfAlert(incident),
     type: alert.kind,
-    acceptedAtMs: now.getTime(),
+    acceptedAtMs: Date.now(),
     bodyHash: bodyHash(body),
     headers: {},
     unsigned: false,

@@ -1,6 +1,6 @@
 import type { Config } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
-import type { Queues } from "@millrace/queue";
+import type { Pressure, Queues } from "@millrace/queue";
 import { jobCounts } from "./stats.ts";
 
 export interface SenderFinding {
@@ -36,8 +36,8 @@ export async function findFailingSources({
     const own = Object.hasOwn(sources, source) ? sources[source]?.options.health : undefined;
     const limit = own?.failedShareMax ?? Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
     if (failed < FAILED_MIN || share <= limit) return [];
-    const text = `${percent(share)} of ${source} failed (usual ${percent(usual ?? 0)})`;
-    return [{ source, text }];
+    const of = `${percent(share)} of ${countOf(events, "event")} of ${source}`;
+    return [{ source, text: `${of} failed (usual ${percent(usual ?? 0)})` }];
   });
 }
 
@@ -48,6 +48,42 @@ export function failingText(failing: Failing): SenderFinding {
     fix: "`millrace errors` shows the causes",
   };
 }
+
+/** A first attempt should start sooner. */
+const WAIT_MS_MAX = 5 * 60_000;
+
+type Counts = Awaited<ReturnType<Queues["counts"]>>;
+
+/** Sources whose oldest event without an attempt waits for too long, unless they are paused. */
+export function behindOf(sources: Iterable<string>, pressure: Pressure, counts?: Counts) {
+  return [...sources].flatMap((source) => {
+    const { depth, oldestAgeMs: ageMs = 0 } = pressure.of(source);
+    const { paused = false, waiting = depth } = counts?.get(source) ?? {};
+    if (paused || ageMs <= WAIT_MS_MAX) return [];
+    const age = `the oldest for ${Math.floor(ageMs / 60_000)} min`;
+    return [{ source, text: `${source} (${waiting.toLocaleString("en-US")} waiting, ${age})` }];
+  });
+}
+
+/** Counts jobs only where an event waits for too long. @throws when the queue does not answer */
+export async function findBehind(queues: Queues, except?: string) {
+  await queues.ping();
+  const pressure = await queues.measurePressure();
+  const sources = [...queues.queues.keys()].filter((source) => source !== except);
+  const behind = behindOf(sources, pressure);
+  return behind.length === 0 ? [] : behindOf(sources, pressure, await queues.counts());
+}
+
+export const behindText = (behind: ReturnType<typeof behindOf>): SenderFinding =>
+  finding(
+    behind.map(({ text }) => text),
+    "No event waits longer than 5 min",
+    "Events had no attempt yet",
+    "Add workers, or look at their log",
+  );
+
+export const countOf = (count: number, noun: string): string =>
+  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 
 const percent = (share: number): string =>
   `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;

@@ -8,7 +8,7 @@ import { type CliContext, readSettings } from "../context.ts";
 import { readRun, type Run } from "../data-folder.ts";
 import { POSTGRES_CHECKS, type StoresChecked } from "../doctor/check-postgres.ts";
 import { PROJECT_CHECKS, type Project } from "../doctor/check-project.ts";
-import { keyFault, OPEN_CHECKS, QUEUE_CHECKS, REDIS_CHECK } from "../doctor/check-queues.ts";
+import { keyFault, openChecks, QUEUE_CHECKS, REDIS_CHECK } from "../doctor/check-queues.ts";
 import {
   asJson,
   asText,
@@ -19,7 +19,7 @@ import {
   type Line,
   type Report,
 } from "../doctor/report.ts";
-import { createProgress } from "../progress.ts";
+import { createProgress, createStatus } from "../progress.ts";
 import { reportError } from "../report-error.ts";
 import { findStores, type Stores, withQueues } from "../stores.ts";
 import { createPrinter } from "../terminal-text.ts";
@@ -122,12 +122,15 @@ async function examineStores(context: CliContext, stores: Omit<StoresChecked, "p
   const { config, DATABASE_URL: url } = stores;
   const checks: Line[] = [];
   const pool = createPool({ url, max: 3, applicationName: "millrace-doctor" });
+  const show = createStatus(context.stderr);
   try {
-    await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool });
+    await runChecks(checks, [...POSTGRES_CHECKS, ...QUEUE_CHECKS], { ...stores, pool }, show);
     if (!canCompare(checks, stores)) return { checks, diagnosis: undefined };
     return await withQueues({ config, stores }, async (queues) => {
       const ledger = createLedger({ pool });
-      await runChecks(checks, OPEN_CHECKS, { config, pool, ledger, queues });
+      const on = { config, pool, ledger, queues };
+      await runChecks(checks, openChecks(on), on, show);
+      show("Comparing ledger and queues…");
       const diagnosis = await compare(context, { ledger, queues, config });
       for (const [source, error] of diagnosis.notCompared) {
         checks.push(unknown(`queue of ${source}`, error));
@@ -140,6 +143,7 @@ async function examineStores(context: CliContext, stores: Omit<StoresChecked, "p
     checks.push(unknown("epochs", error));
     return { checks, diagnosis: undefined };
   } finally {
+    show("");
     await pool.end();
   }
 }

@@ -9,7 +9,7 @@ import {
 import type { Ledger } from "@millrace/ledger";
 import { changeError } from "@millrace/operations";
 import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
+import type { CliContext, Output } from "../context.ts";
 import { age, failureSections } from "../events/format-events.ts";
 import { choice, reasonText, wholeNumber } from "../parse-option.ts";
 import { actorOf, withLedger } from "../stores.ts";
@@ -98,16 +98,21 @@ async function runErrors(
   });
 }
 
-/** Two lines for each: an error's text is too long for the line of its numbers. */
-function listText(errors: readonly ErrorGroup[], total: number, to: CliContext["stdout"]): string {
+/** Three lines for each: its numbers, its text, and where it is thrown and seen. */
+export function listText(errors: readonly ErrorGroup[], total: number, to: Output): string {
   if (errors.length === 0) return "No error matches.";
   const now = new Date();
   const columns = widthOf(to);
   const blocks = errors.map((error) => {
     const { fingerprint, state, attempts, failed, pending, last_seen_at } = error;
     const seen = `last seen ${age(new Date(last_seen_at), now)} ago`;
-    const numbers = `${attempts} attempts, ${failed} failed, ${pending} pending, ${seen}`;
-    const lines = [`${fingerprint}  ${state}  ${numbers}`, `  ${printable(error.title)}`];
+    const sources = new Set(error.sources.map(({ source }) => source));
+    const thrown = error.line === null ? "" : `thrown at ${printable(error.line)}, `;
+    const lines = [
+      `${fingerprint}  ${state}  ${attempts} attempts, ${failed} events failed, ${pending} pending`,
+      `  ${printable(error.title)}`,
+      `  ${thrown}${seen} in ${[...sources].join(", ")}`,
+    ];
     return lines.map((line) => cut(line, columns)).join("\n");
   });
   const more = total > errors.length ? [`${total - errors.length} more: see --limit`] : [];

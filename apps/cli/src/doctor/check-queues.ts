@@ -10,8 +10,10 @@ import {
 } from "@millrace/core";
 import { findLeader, type KeptChange } from "@millrace/ledger";
 import {
+  behindText,
   changedQueues,
   failingText,
+  findBehind,
   findFailingSources,
   findLedgerChanges,
   findSenders,
@@ -55,17 +57,23 @@ export const QUEUE_CHECKS: readonly Check<StoresChecked>[] = [
 
 type StoresOpened = OpenStores & Pick<StoresChecked, "pool" | "config">;
 
-export const OPEN_CHECKS: readonly Check<StoresOpened>[] = [
-  { name: "ledger", run: checkIdentity },
-  { name: "failing", run: checkFailing },
-  ...(["signatures", "silent", "ids", "copies", "sizes"] as const).map((name) => ({
-    name,
-    run: async (on: StoresOpened) => reportOf((await findSenders(on))[name]),
-  })),
-  { name: "removed jobs", run: checkRemoved },
-  { name: "epochs", run: checkEpochs },
-  { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
-];
+export function openChecks(on: StoresOpened): readonly Check<StoresOpened>[] {
+  // Its statements read a week: once for all its checks.
+  let senders: ReturnType<typeof findSenders> | undefined;
+  const failing = () => findFailingSources({ ...on, sources: on.config.sources });
+  return [
+    { name: "ledger", run: checkIdentity },
+    { name: "failing", run: async () => reportOf(failingText(await failing()), bad) },
+    { name: "waiting", run: async () => reportOf(behindText(await findBehind(on.queues))) },
+    ...(["signatures", "silent", "ids", "copies", "sizes"] as const).map((name) => ({
+      name,
+      run: async () => reportOf((await (senders ??= findSenders(on)))[name]),
+    })),
+    { name: "removed jobs", run: checkRemoved },
+    { name: "epochs", run: checkEpochs },
+    { name: "reconciler", run: checkReconciler, advice: "Start a worker: `millrace worker`" },
+  ];
+}
 
 interface Fault extends Finding {
   readonly code?: ErrorCode;
@@ -188,16 +196,10 @@ async function checkIdentity({ ledger, queues }: StoresOpened): Promise<Seen> {
   return ok(`${identity.ledger}, jobs: ${signingText(identity)}`);
 }
 
-async function checkFailing(on: StoresOpened): Promise<Seen> {
-  const failing = await findFailingSources({ ...on, sources: on.config.sources });
-  const { text, fix } = failingText(failing);
-  return fix === undefined ? ok(text) : bad(printable(text), fix);
-}
+const reportOf = ({ text, fix }: SenderFinding, problem = note) =>
+  fix === undefined ? ok(text) : problem(printable(text), fix);
 
-const reportOf = ({ text, fix }: SenderFinding) =>
-  fix === undefined ? ok(text) : note(printable(text), fix);
-
-const LOOKS = 5;
+const LOOKS_MS = 1_000;
 const LOOK_MS = 200;
 
 /** Nobody has removed jobs with another tool. A job that ends is counted a moment later. */
@@ -207,7 +209,8 @@ async function checkRemoved({ queues }: StoresOpened): Promise<Seen | undefined>
     new Map([...(await queues.counts())].map(([source, { removed }]) => [source, removed]));
   const least = await count();
   const isAny = () => [...least.values()].some((removed) => removed > 0);
-  for (let look = 1; look < LOOKS && isAny(); look += 1) {
+  const untilMs = performance.now() + LOOKS_MS;
+  while (isAny() && performance.now() < untilMs) {
     await setTimeout(LOOK_MS);
     for (const [source, removed] of await count()) {
       least.set(source, Math.min(removed, least.get(source) ?? 0));

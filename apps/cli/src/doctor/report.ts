@@ -29,12 +29,14 @@ export async function runChecks<On>(
   lines: Line[],
   checks: readonly Check<On>[],
   on: On,
+  show?: (doing: string) => void,
 ): Promise<void> {
   for (const { name, run, advice, needs } of checks) {
     if (needs !== undefined) {
       const [needed, ...states] = needs;
       if (!lines.some((line) => line.name === needed && states.includes(line.state))) continue;
     }
+    show?.(`Checking ${name}…`);
     try {
       const seen = await run(on);
       if (seen === undefined) continue;

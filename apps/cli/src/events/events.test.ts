@@ -194,6 +194,8 @@ test("one event shows where its last failed attempt threw, and what its handlers
     stack: [
       { ...frames, file: "node_modules/pg/client.js", function: null, own: false },
       { ...frames, file: "src/ship.ts", function: "async ship", own: true },
+      { ...frames, file: "node_modules/millrace/bundle/index.js", function: "run", own: false },
+      { ...frames, file: "node:internal/timers", function: null, own: false },
     ],
     log: [{ at, level: "info", text: "asking\u001b the carrier" }],
   };
@@ -207,6 +209,7 @@ test("one event shows where its last failed attempt threw, and what its handlers
       "thrown in attempt 2 (> is your own code)",
       "    node_modules/pg/client.js:7:3",
       "  > src/ship.ts:7:3                async ship",
+      "    … 2 frames of millrace and other packages",
       "",
       "log of attempt 2, without 36 earlier lines",
       `  ${at}  info  asking\\u{1b} the carrier`,

@@ -135,11 +135,15 @@ export function failureSections(attemptLog: readonly Attempt[]): string[] {
   const { attempt, stack, log, log_dropped: dropped } = last;
   const sections: string[] = [];
   if (stack !== null && stack.length > 0) {
-    const rows = stack.map(({ own, file, line, column, function: name }) => [
+    const called = stack.findLastIndex((frame) => frame.own);
+    const frames = called === -1 ? stack : stack.slice(0, called + 1);
+    const rows = frames.map(({ own, file, line, column, function: name }) => [
       `${own ? "  >" : "   "} ${printable([file, line, column].filter((part) => part !== null).join(":"))}`,
       printable(name ?? ""),
     ]);
-    sections.push(`thrown in attempt ${attempt} (> is your own code)\n${formatTable(rows)}`);
+    const left = stack.length - frames.length;
+    const more = left === 0 ? "" : `\n    … ${left} frames of millrace and other packages`;
+    sections.push(`thrown in attempt ${attempt} (> is your own code)\n${formatTable(rows)}${more}`);
   }
   if (log !== null && log.length > 0) {
     const rows = log.map(({ at, level, text }) => [`  ${at}`, level, printable(text)]);

@@ -12,6 +12,13 @@ import { queryRows, queryWireRows, type LedgerContext } from "../connection/ledg
 type Query = ReadQueryOf<"get /errors">;
 export type ErrorFilter = Partial<Query> & Pick<Query, "limit">;
 
+/** File and line of the user's code that threw an error, by an attempt of an event `a`. */
+export const LINE_OF = (fingerprint: string, ofEvent: string): string => `
+  (SELECT frame ->> 'file' || coalesce(':' || (frame ->> 'line'), '')
+    FROM millrace.attempts a, jsonb_array_elements(a.stack) WITH ORDINALITY AS f (frame, n)
+    WHERE ${ofEvent} AND a.fingerprint = ${fingerprint} AND (frame ->> 'own')::boolean
+    ORDER BY a.attempt DESC, n LIMIT 1)`;
+
 // $1 fingerprint, $2 state, $3 source, $4 type, $5 part of the title, $6 limit, $7 offset. Counts
 // events for the groups of the page alone, by the index that leaves out those without an error.
 const findErrorsBy = (sort: Query["sort"]) => `
@@ -42,7 +49,8 @@ page AS (
   ORDER BY ${SORTED_BY[sort]} DESC, fingerprint
   LIMIT $6 OFFSET $7
 )
-SELECT page.*, undone.failed, undone.pending
+SELECT page.*, undone.failed, undone.pending,
+  ${LINE_OF("page.fingerprint", "a.source = page.sample ->> 'source' AND a.event_id = page.sample ->> 'event_id' AND a.generation = (page.sample ->> 'generation')::int")} AS line
 FROM page CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'failed')::int AS failed,
     count(*) FILTER (WHERE status = 'pending')::int AS pending
@@ -62,6 +70,21 @@ LEFT JOIN millrace.events ON fingerprint = $1 AND status IN ('failed', 'pending'
   AND recorded_at >= at AND recorded_at < at + interval '1 hour'
 GROUP BY at ORDER BY at`;
 
+// $1 source. Of each error the 2,000 newest events that failed, and that wait after a failure.
+const FIND_WORST = `
+SELECT e.title, n.events
+FROM (
+  SELECT fingerprint FROM millrace.error_counts
+  WHERE source = $1 AND last_seen_at >= now() - interval '10 minutes'
+  GROUP BY fingerprint ORDER BY max(last_seen_at) DESC LIMIT 50
+) AS seen JOIN millrace.errors e USING (fingerprint) CROSS JOIN LATERAL (
+  SELECT count(*)::int AS events FROM unnest(ARRAY['failed', 'pending']) AS wanted, LATERAL (
+    SELECT source, coalesce(processed_at, pending_since) AS at FROM millrace.events
+    WHERE fingerprint = seen.fingerprint AND status = wanted ORDER BY recorded_at DESC LIMIT 2000
+  ) AS newest WHERE source = $1 AND at >= now() - interval '10 minutes'
+) AS n WHERE n.events > 0
+ORDER BY n.events DESC, e.title LIMIT 3`;
+
 /** Another state ends the earlier one: a reopened error has not come back by itself. */
 const SET_STATE = `
 UPDATE millrace.errors
@@ -80,6 +103,10 @@ export async function findErrors(
   const rows = await select(ledger, [null, state, source, type, q, limit, offset], sort);
   return { errors: rows.map(({ total: _, ...group }) => group), total: rows[0]?.total ?? 0 };
 }
+
+/** The errors of a source that failed the most events in the last ten minutes. */
+export const findWorstErrors = (ledger: LedgerContext, source: string) =>
+  queryRows<{ readonly title: string; readonly events: number }>(ledger, FIND_WORST, [source]);
 
 /** @throws `error_not_found` when no group matches, `invalid_request` when several do */
 export async function getError(ledger: LedgerContext, prefix: string): Promise<ErrorGroup> {

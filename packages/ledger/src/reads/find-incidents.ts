@@ -1,6 +1,7 @@
 import { ALERTS_SOURCE } from "@millrace/core";
 import type { BulkRun } from "@millrace/api-contract";
 import { queryRows, type LedgerContext } from "../connection/ledger-context.ts";
+import { LINE_OF } from "../people/errors.ts";
 import { SOURCES_WHERE } from "./find-events.ts";
 
 export interface Incidents {
@@ -52,11 +53,7 @@ counts AS (
 opened AS (
   SELECT e.fingerprint, e.title, e.reopened_at IS NOT NULL AS "isBack",
     coalesce(e.reopened_at, c.first_seen_at) AS at, c.attempts, c.sources,
-    (SELECT frame ->> 'file' || coalesce(':' || (frame ->> 'line'), '')
-      FROM millrace.attempts a, jsonb_array_elements(a.stack) WITH ORDINALITY AS f (frame, n)
-      WHERE a.source = ANY (c.sources) AND a.event_id = c.event_id
-        AND a.fingerprint = e.fingerprint AND (frame ->> 'own')::boolean
-      ORDER BY a.attempt DESC, n LIMIT 1) AS line
+    ${LINE_OF("e.fingerprint", "a.source = ANY (c.sources) AND a.event_id = c.event_id")} AS line
   FROM counts c JOIN millrace.errors e USING (fingerprint)
   WHERE e.state = 'open' AND coalesce(e.reopened_at, c.first_seen_at) > now() - ${RECENT}
     AND NOT EXISTS (

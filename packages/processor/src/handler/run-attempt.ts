@@ -159,7 +159,7 @@ export async function runInTime<Value>(
 ): Promise<TimedResult<Value>> {
   const signal = new AttemptSignal([stop]);
   const startedMs = performance.now();
-  const clock = setTimeout(() => signal.abort(timeoutError(timeoutMs)), timeoutMs);
+  const clock = setTimeout(() => signal.abort(timeoutError(job, timeoutMs)), timeoutMs);
   const watch = new HandlerWatch(signal);
   try {
     const value = await run(watch, signal);
@@ -168,7 +168,7 @@ export async function runInTime<Value>(
     // Postgres has the same limit for each statement, and can answer before the clock fires.
     const isOver = performance.now() - startedMs >= timeoutMs;
     const isTimeout = isOver && sqlStateOf(error) === SQLSTATE.queryCanceled;
-    const reason = isTimeout ? timeoutError(timeoutMs, error) : undefined;
+    const reason = isTimeout ? timeoutError(job, timeoutMs, error) : undefined;
     const failed = isTimeout ? failedBy(reason, reason) : watch.failedBy(error);
     signal.abort(failed.error);
     // Its transaction is sealed and its slot is free, so it delays nothing; but it can hold memory.
@@ -184,10 +184,10 @@ export async function runInTime<Value>(
   }
 }
 
-function timeoutError(timeoutMs: number, cause?: unknown): MillraceError {
+function timeoutError({ event }: EventJob, timeoutMs: number, cause?: unknown): MillraceError {
   return new MillraceError(
     "handler_timeout",
-    `Cannot finish handler: it ran longer than ${timeoutMs} ms`,
+    `Cannot finish handler of ${event.source} ${event.type}: it ran longer than ${timeoutMs} ms`,
     { cause },
   );
 }

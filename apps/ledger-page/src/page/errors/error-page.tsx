@@ -89,7 +89,7 @@ function Head({ error }: Props) {
             </span>
           )}
         </Fact>
-        {error.owner !== null && <Fact name="On it">{error.owner}</Fact>}
+        {error.owner !== null && <Fact name="Assigned to">{error.owner}</Fact>}
         {(["failed", "pending"] as const).map((status) => (
           <Fact key={status} name={titleOf(status)}>
             <Link to={`/events?${writeFilter({ error: error.fingerprint, status })}`}>

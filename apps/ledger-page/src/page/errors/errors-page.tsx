@@ -134,7 +134,7 @@ function SeenIn({ error: { sources, owner, reopened_at, state } }: { error: Erro
     <span title={sources.map(({ source, type }) => `${source} ${type}`).join("\n")}>
       {first?.source} <span className="quiet">{first?.type}</span>
       {sources.length > 1 && <span className="quiet"> +{sources.length - 1}</span>}
-      {owner !== null && <span className="badge outcome">{owner} is on it</span>}
+      {owner !== null && <span className="badge outcome">assigned to {owner}</span>}
       {state === "open" && reopened_at !== null && (
         <span className="badge pending outcome">came back</span>
       )}
@@ -177,7 +177,7 @@ export function useErrorActs(error: ErrorGroup, source?: string) {
       ? [
           { text: "Resolve…", act: () => setAct("resolved") },
           { text: "Ignore…", act: () => setAct("ignored") },
-          { text: isMine ? "I am not on it" : "I am on it", act: () => own.mutate() },
+          { text: isMine ? "Unassign me" : "Assign to me", act: () => own.mutate() },
         ]
       : [{ text: "Reopen…", act: () => setAct("open") }]),
   ];
