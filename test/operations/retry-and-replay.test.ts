@@ -173,7 +173,7 @@ onOneBackend("an event of a person", (prepare, backend) => {
     expect(await retry(ids[0])).toEqual({ kind: "retried" });
     expect(await retry(ids[0])).toEqual(skipped("not_failed"));
     expect(await stores.row(ids[0])).toMatchObject({ attempts: 1, next_attempt_at: null });
-    await stores.ledger.retries.retryMany([key(ids[1])]);
+    await stores.ledger.retries.retryMany([key(ids[1])], { endsDelay: true });
     expect(await states()).toEqual(["waiting", "delayed"]);
     await reconcileOnce(stores);
     expect(await stores.completeAll()).toEqual(ids);

@@ -75,7 +75,7 @@ export async function retryEvents(
 ): Promise<readonly RetryResult[]> {
   await deps.queues.ping();
   const isConfigured = ({ source }: EventKey) => deps.queues.queues.has(source);
-  const { results } = await retryKeys(deps, keys.filter(isConfigured));
+  const { results } = await retryKeys(deps, keys.filter(isConfigured), true);
   const inOrder = results.values();
   return keys.map((key) =>
     isConfigured(key) ? (inOrder.next().value ?? skipped("not_found")) : skipped("unknown_source"),
@@ -102,7 +102,7 @@ async function retryByStatus(
   const isPending = found.status === "pending";
   if (isPending && !endsDelay) return await requeuePending(deps, key);
   if (!(await mayRetry(found.last_error_code))) return skipped("not_failed");
-  const { results, jobs } = await retryKeys(deps, [key]);
+  const { results, jobs } = await retryKeys(deps, [key], endsDelay);
   requireJobs(jobs);
   const [result = skipped("not_found")] = results;
   return isPending && result.kind === "skipped" ? await requeuePending(deps, key) : result;
@@ -111,8 +111,9 @@ async function retryByStatus(
 async function retryKeys(
   deps: RetryDeps,
   keys: readonly EventKey[],
+  endsDelay: boolean,
 ): Promise<{ results: readonly RetryResult[]; jobs: readonly Requeued[] }> {
-  const answers = await deps.ledger.retries.retryMany(keys);
+  const answers = await deps.ledger.retries.retryMany(keys, { endsDelay });
   const events = answers.flatMap((answer) => (answer.kind === "retried" ? [answer.event] : []));
   const jobs = await enqueuePending(deps, events, requeueJobsAtOnce);
   const results = keys.map((_, index) => {

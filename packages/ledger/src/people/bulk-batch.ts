@@ -178,7 +178,7 @@ type Act = (
 
 const ACTS: Readonly<Record<OpenBulkRun["verb"], Act>> = {
   retry: async (context, keys) =>
-    (await retryMany(context, keys)).map((answer) => {
+    (await retryMany(context, keys, { endsDelay: true })).map((answer) => {
       if (answer.kind === "retried") return { event: answer.event, skipped: null };
       const isMissing = answer.kind === "not_found" || answer.kind === "body_missing";
       return { skipped: isMissing ? answer.kind : "not_failed" };

@@ -11,20 +11,20 @@ export type RetryManyAnswer =
   | { readonly kind: "completed" | "not_found" | "body_missing" };
 
 /**
- * Makes failed events pending again, with their attempts at zero, and ends the wait of pending ones
- * for their next attempt: one answer for each key, in order. Of two calls at once, one retries an
- * event. Until its job is noted, the reconciler adds or promotes it.
+ * Makes failed events pending again, with their attempts at zero; with `endsDelay` the next
+ * attempt of pending ones does not wait longer. One answer for each key, in order. Of two calls at
+ * once, one retries an event. Until its job is noted, the reconciler adds or promotes it.
  */
 export async function retryMany(
   { send }: Pick<LedgerContext, "send">,
   keys: readonly EventKey[],
-  { dryRun = false }: { dryRun?: boolean } = {},
+  { dryRun = false, endsDelay = false }: { dryRun?: boolean; endsDelay?: boolean } = {},
 ): Promise<readonly RetryManyAnswer[]> {
   const wanted = new Map(keys.filter(isStorableKey).map((key) => [keyText(key), key] as const));
   const found = new Map<string, Row>();
   const ask = async (asked: readonly EventKey[]) => {
     const values = [...packKeys(asked), dryRun];
-    const { rows } = await send<Row>({ name: "millrace_retry_many", text: RETRY_MANY, values });
+    const { rows } = await send<Row>({ ...(endsDelay ? RETRY_OR_PROMOTE : RETRY), values });
     for (const row of rows) found.set(keyText(row.event), row);
   };
   await ask([...wanted.values()]);
@@ -44,8 +44,8 @@ interface Row {
   readonly kind: Exclude<RetryManyAnswer["kind"], "not_found"> | "again";
 }
 
-/** Waits for no handler. `again`: changed after the snapshot. $4: a dry run. */
-const RETRY_MANY = `
+// $4: a dry run. `again`: changed after the snapshot.
+const retryQuery = (promoted: string, isPromoted: string) => `
 WITH wanted AS (
   SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) AS w (source, event_id, generation)
 ),
@@ -64,7 +64,20 @@ retried AS (
   FROM target t
   WHERE e.source = t.source AND e.event_id = t.event_id AND e.generation = t.generation
   RETURNING e.source, e.event_id, e.generation
-),
+)${promoted}
+SELECT ${eventColumn("e")},
+  CASE
+    WHEN r.source IS NOT NULL OR ${isPromoted} THEN 'retried'
+    WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
+    WHEN e.status <> 'failed' THEN e.status
+    WHEN $4::bool THEN 'retried'
+    ELSE 'again'
+  END AS kind
+FROM wanted JOIN millrace.events e USING (source, event_id, generation)
+LEFT JOIN retried r USING (source, event_id, generation)`;
+
+/** Waits for no handler. */
+const PROMOTED = `,
 delayed AS MATERIALIZED (
   SELECT e.source, e.event_id, e.generation
   FROM wanted JOIN millrace.events e USING (source, event_id, generation)
@@ -78,15 +91,13 @@ promoted AS (
   FROM delayed d
   WHERE e.source = d.source AND e.event_id = d.event_id AND e.generation = d.generation
   RETURNING e.source, e.event_id, e.generation
-)
-SELECT ${eventColumn("e")},
-  CASE
-    WHEN coalesce(r.source, p.source) IS NOT NULL THEN 'retried'
-    WHEN NOT ${BODY_KEPT("e")} THEN 'body_missing'
-    WHEN e.status <> 'failed' THEN e.status
-    WHEN $4::bool THEN 'retried'
-    ELSE 'again'
-  END AS kind
-FROM wanted JOIN millrace.events e USING (source, event_id, generation)
-LEFT JOIN retried r USING (source, event_id, generation)
-LEFT JOIN promoted p USING (source, event_id, generation)`;
+)`;
+const IS_PROMOTED =
+  "(e.source, e.event_id, e.generation) IN (SELECT source, event_id, generation FROM promoted)";
+
+/** An ingress has no right to change when the next attempt is due. */
+const RETRY = { name: "millrace_retry_many", text: retryQuery("", "false") };
+const RETRY_OR_PROMOTE = {
+  name: "millrace_retry_or_promote",
+  text: retryQuery(PROMOTED, IS_PROMOTED),
+};
