@@ -75,6 +75,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     });
     worker = await pipeline.start("worker");
     await completed(...later);
+    await until(() => worker.output().includes("Postgres was failed over or restored"));
   });
 
   test("compares quietly what was only restarted", async () => {
