@@ -1,3 +1,4 @@
+import { countOf } from "@millrace/api-contract/run-text";
 import type { EventRow } from "@millrace/api-contract";
 import { wait, type EventLookup } from "@millrace/core";
 import type { Ledger } from "@millrace/ledger";
@@ -28,7 +29,7 @@ export function describeEnd(ended: Ended, timeoutMs: number): string {
   const waited = `${timeoutMs / 1_000} s`;
   if (ended === undefined) return `not recorded after ${waited}: no worker has run it yet`;
   const { status, attempts, last_error: message, last_error_code: code } = ended;
-  const times = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+  const times = countOf(attempts, "attempt");
   const why = message === null ? "" : `: ${printable(message)} (${code})`;
   if (status === "completed") return `${statusOf(ended)} after ${times}`;
   if (status === "failed") return `failed after ${times}${why}`;

@@ -1,10 +1,10 @@
 import type { Health, HealthItem } from "@millrace/api-contract";
+import { countOf } from "@millrace/api-contract/run-text";
 import { hasCode, isMillraceError, withDeadline } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import {
   behindOf,
   behindText,
-  countOf,
   failingText,
   findSenders,
   RECONCILER,

@@ -49,7 +49,7 @@ export function runResult({
   const { completed, failed, pending } = results;
   const parts = [`${number(completed)} completed`];
   if (failed > 0) {
-    parts.push(`${number(failed)} failed again (${errors} ${errors === 1 ? "error" : "errors"})`);
+    parts.push(`${number(failed)} failed again (${countOf(errors, "error")})`);
   }
   if (pending > 0) parts.push(`${number(pending)} still pending`);
   return `${number(done)} ran: ${parts.join(", ")}`;
@@ -72,3 +72,7 @@ export function durationOf(ms: number): string {
 }
 
 const number = (value: number): string => value.toLocaleString("en-US");
+
+/** `1 event`, `2,000 events`. */
+export const countOf = (count: number, noun: string): string =>
+  `${number(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -28,7 +28,6 @@ export { listQueued, queuedRow } from "./list-queued.ts";
 export {
   behindOf,
   behindText,
-  countOf,
   failingText,
   findBehind,
   findFailingSources,

@@ -7,13 +7,12 @@ import {
   type EventKey,
 } from "@millrace/core";
 import type { DisagreementKind } from "@millrace/api-contract";
-import { runResult } from "@millrace/api-contract/run-text";
+import { countOf, runResult } from "@millrace/api-contract/run-text";
 import { partOf, type Ledger } from "@millrace/ledger";
 import type { Queues } from "@millrace/queue";
 import { DISAGREEMENTS } from "./reconcile/repair.ts";
 import {
   behindText,
-  countOf,
   findBehind,
   findFailingSources,
   findRefusing,

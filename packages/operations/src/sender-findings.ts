@@ -1,3 +1,4 @@
+import { countOf } from "@millrace/api-contract/run-text";
 import type { Config } from "@millrace/core";
 import type { Ledger, LedgerIdentity } from "@millrace/ledger";
 import type { Pressure, Queues } from "@millrace/queue";
@@ -81,9 +82,6 @@ export const behindText = (behind: ReturnType<typeof behindOf>): SenderFinding =
     "Events had no attempt yet",
     "Add workers, or look at their log",
   );
-
-export const countOf = (count: number, noun: string): string =>
-  `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 
 const percent = (share: number): string =>
   `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;

@@ -1,3 +1,4 @@
+import { countOf } from "@millrace/api-contract/run-text";
 import type { Attempt, EventRow, QueuedPage } from "@millrace/api-contract";
 import { formatJson, shownText, textOf } from "@millrace/api-contract/format-body";
 import {
@@ -189,7 +190,7 @@ function generationsTable(generations: EventRecord["generations"]): string {
       `  ${generation}`,
       recorded_at,
       outcome ?? status,
-      `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
+      countOf(attempts, "attempt"),
       status === "failed" ? printable(last_error ?? "") : "",
     ]),
   );

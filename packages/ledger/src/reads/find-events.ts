@@ -120,17 +120,6 @@ GROUP BY source, status`;
   };
 }
 
-/** Ids that begin with `q`, at most `max`. */
-export async function countIds(ledger: LedgerContext, q: string, max: number): Promise<number> {
-  if (!canMatch({ q })) return 0;
-  const values: unknown[] = [];
-  const where = conditionsOf({ q }, values);
-  const text = `
-SELECT count(*)::int AS ids
-FROM (SELECT FROM millrace.events e WHERE ${where} LIMIT ${max}) AS found`;
-  return (await queryRows<{ ids: number }>(ledger, text, values))[0]?.ids ?? 0;
-}
-
 /** False for what Postgres cannot even compare with. */
 const canMatch = ({ source, type, error, q }: EventFilter): boolean =>
   areStorable([source, type, error, q]);

@@ -1,10 +1,9 @@
 import type { Search } from "@millrace/api-contract";
-import { findText, MillraceError } from "@millrace/core";
-import { read, toWire, type LedgerContext } from "../connection/ledger-context.ts";
+import { areStorable, findText, MillraceError } from "@millrace/core";
+import { queryRows, read, toWire, type LedgerContext } from "../connection/ledger-context.ts";
 import {
   conditionsOf,
   countEvents,
-  countIds,
   cursorOf,
   findEvents,
   limitOf,
@@ -73,6 +72,17 @@ async function withWords(
     searchWords.push({ text, values, isPart });
   }
   return { ...filter, searchWords };
+}
+
+/** Ids that begin with a word, at most `max`. */
+async function countIds(ledger: LedgerContext, word: string, max: number): Promise<number> {
+  if (!areStorable([word])) return 0;
+  const values: unknown[] = [];
+  const where = conditionsOf({ q: word }, values);
+  const text = `
+SELECT count(*)::int AS ids
+FROM (SELECT FROM millrace.events e WHERE ${where} LIMIT ${max}) AS found`;
+  return (await queryRows<{ ids: number }>(ledger, text, values))[0]?.ids ?? 0;
 }
 
 /** Events of one statement, whose bodies may have 64 MiB each. */
