@@ -6,9 +6,6 @@ import { createSlots } from "../job/slots.ts";
 import { makeJob } from "../testing/make-job.ts";
 
 const TRANSACTIONS_MAX = 2;
-const BACKOFF = { firstMs: 0, factor: 1, maxMs: 0 };
-const POLICY = { attempts: 3, backoff: BACKOFF, waitMaxMs: 60_000 };
-const first = () => ({ job: makeJob(), policy: POLICY, plan: undefined });
 const never = new AbortController().signal;
 
 // A transaction that takes long lets the next one begin. Here none does before it has ended.
@@ -19,21 +16,19 @@ afterEach(() => void vi.useRealTimers());
 const unused = {} as never;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** First attempts of a type that goes in groups, whose transactions begin and do not end. */
-async function openedTransactions() {
-  const started: number[] = [];
+type AttemptGroup = ConstructorParameters<typeof FirstAttempts>[0]["ledger"]["attemptGroup"];
+
+/** First attempts of a type that goes in groups. A transaction of one event does not end. */
+async function warmAttempts(attemptGroup: AttemptGroup, onSingle = () => {}, sources = ["shop"]) {
   let isWarm = false;
   const attempts = new FirstAttempts(
     {
       ledger: {
-        attemptGroup: (units) => {
-          started.push(units.length);
-          return new Promise(() => {});
-        },
+        attemptGroup,
         attempt: async () => ({ kind: "busy" }),
         attemptFirst: async ({ event }, work) => {
           if (isWarm) {
-            started.push(1);
+            onSingle();
             return await new Promise(() => {});
           }
           const outcome = await work(unused, { ...event, body: new Uint8Array() }, unused);
@@ -52,9 +47,22 @@ async function openedTransactions() {
     },
     { sizeMax: () => 50, concurrency: 20 },
   );
-  for (let run = 0; run < 64; run += 1) await attempts.attempt(first());
+  const attempt = (source = "shop") =>
+    attempts.attempt({ job: makeJob({ source }), plan: undefined });
+  for (const source of sources) for (let run = 0; run < 64; run += 1) await attempt(source);
   isWarm = true;
-  return { attempt: () => void attempts.attempt(first()), started };
+  return attempt;
+}
+
+/** Those whose transactions begin and do not end. */
+async function openedTransactions() {
+  const started: number[] = [];
+  const begin = (units: readonly unknown[]) => {
+    started.push(units.length);
+    return new Promise<never>(() => {});
+  };
+  const attempt = await warmAttempts(begin, () => started.push(1));
+  return { attempt: () => void attempt(), started };
 }
 
 test("few events do not wait for each other: up to eight transactions run, and no more", async () => {
@@ -77,4 +85,38 @@ test("many events that wait share the usual number of transactions", async () =>
   expect(before).toBe(1);
   expect(started).toHaveLength(TRANSACTIONS_MAX);
   expect(started[1]).toBeGreaterThan(10);
+});
+
+test("the next transaction goes to the source whose transactions have taken the least time", async () => {
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const open: { readonly source: string; readonly endMs: number; end(): void }[] = [];
+  const attempt = await warmAttempts(
+    (units) => {
+      const source = units[0]?.members[0]?.source ?? "";
+      const end = { kind: "completed", outcome: "handled", ranMs: 1 } as const;
+      return new Promise((resolve) => {
+        const endMs = now + (source === "slow" ? 40 : 4);
+        open.push({ source, endMs, end: () => resolve(units.map(() => end)) });
+      });
+    },
+    undefined,
+    ["slow", "quick"],
+  );
+  for (let event = 0; event < 2_000; event += 1) {
+    void attempt("slow");
+    void attempt("quick");
+  }
+  const ended = { slow: 0, quick: 0 };
+  for (let step = 0; step < 33; step += 1) {
+    await turn();
+    const next = open.toSorted((one, other) => one.endMs - other.endMs)[0];
+    if (next === undefined) throw new Error("No transaction runs");
+    open.splice(open.indexOf(next), 1);
+    now = next.endMs;
+    ended[next.source as keyof typeof ended] += 1;
+    next.end();
+    await turn();
+  }
+  expect(ended.quick / ended.slow).toBeGreaterThan(5);
 });

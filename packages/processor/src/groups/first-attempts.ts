@@ -36,17 +36,27 @@ const UNDONE_MAX = 2;
 /** While no more events wait than these, so many transactions run at once. */
 const FEW = { events: 4, transactions: 8 };
 
+/** The events of a source that wait, and the milliseconds that its transactions have taken. */
+interface SourceQueue {
+  waiting: Waiting[];
+  usedMs: number;
+}
+
 /**
  * First attempts that wait at the same time share a transaction. An event that arrives while few
  * others run starts at once and alone, and a type that is slow or fails often always runs alone.
+ * The next transaction goes to the source whose transactions have taken the least time: a source
+ * with small groups, or whose handlers are slow, costs only itself.
  */
 export class FirstAttempts {
   readonly #deps: Deps;
   readonly #options: GroupOptions;
   readonly #transactions: number;
   readonly #sizes = new Map<string, GroupSize>();
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, SourceQueue>();
   readonly #fetch = new FetchSize();
+  /** The time of the source that was served last: one that begins to wait has no more to spare. */
+  #servedMs = 0;
   #running = 0;
   #isSerialRunning = false;
   #isScheduled = false;
@@ -73,15 +83,17 @@ export class FirstAttempts {
     this.#fetch.note(event, size.current);
     if (size.current === 1 && !size.isSerial) return await this.#runSingle(attempted, size);
     return await new Promise((resolve) => {
-      this.#queueOf(event.source).push({ ...attempted, size, setHandler, undone: 0, resolve });
-      this.#schedule();
+      this.#wait({ ...attempted, size, setHandler, undone: 0, resolve });
     });
   }
 
-  #queueOf(source: string): Waiting[] {
-    const queue = this.#waiting.get(source) ?? [];
-    this.#waiting.set(source, queue);
-    return queue;
+  #wait(entry: Waiting): void {
+    const { source } = entry.job.event;
+    const queue = this.#queues.get(source) ?? { waiting: [], usedMs: 0 };
+    this.#queues.set(source, queue);
+    if (queue.waiting.length === 0) queue.usedMs = Math.max(queue.usedMs, this.#servedMs);
+    queue.waiting.push(entry);
+    this.#schedule();
   }
 
   #sizeOf({ source, type }: Attempted["job"]["event"], setHandler: SetHandler | undefined) {
@@ -104,22 +116,20 @@ export class FirstAttempts {
     setImmediate(() => {
       this.#isScheduled = false;
       while (this.#canStart()) {
-        const group = this.#takeGroup();
-        if (group === undefined) return;
-        void this.#run(group);
+        const queue = this.#next();
+        if (queue === undefined) return;
+        void this.#run(this.#takeGroup(queue), queue);
       }
     });
   }
 
   // While few events wait, the machine has time for more transactions.
   #canStart(): boolean {
-    const [, first] = this.#next() ?? [];
+    const first = this.#next()?.waiting.find(this.#canRun);
     if (first === undefined) return false;
     if (this.#running < this.#transactionsOf(first.size)) return true;
-    if (this.#running >= FEW.transactions) return false;
-    let events = 0;
-    for (const queue of this.#waiting.values()) events += queue.length;
-    return events <= FEW.events;
+    const events = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+    return this.#running < FEW.transactions && events <= FEW.events;
   }
 
   #transactionsOf({ transactions }: GroupSize): number {
@@ -127,52 +137,53 @@ export class FirstAttempts {
     return Math.max(this.#transactions, Math.min(transactions, concurrency));
   }
 
-  #next(): readonly [source: string, first: Waiting] | undefined {
-    for (const [source, [first]] of this.#waiting) {
-      if (first !== undefined && this.#canRun(first)) return [source, first];
+  #next(): SourceQueue | undefined {
+    let next: SourceQueue | undefined;
+    for (const queue of this.#queues.values()) {
+      const isNext = next === undefined || queue.usedMs < next.usedMs;
+      if (isNext && queue.waiting.some(this.#canRun)) next = queue;
     }
-    return undefined;
+    return next;
   }
 
-  #canRun({ size }: Waiting): boolean {
-    return !(this.#isSerialRunning && size.isSerial);
-  }
+  readonly #canRun = ({ size }: Waiting): boolean => !(this.#isSerialRunning && size.isSerial);
 
-  #takeGroup(): Waiting[] | undefined {
-    const [source] = this.#next() ?? [];
-    if (source === undefined) return undefined;
-    const queue = this.#waiting.get(source) ?? [];
+  /** Types with small groups, and events that do not fit, stay in front for the next group. */
+  #takeGroup(queue: SourceQueue): Waiting[] {
     const group: Waiting[] = [];
+    const left: Waiting[] = [];
     let sizeMax = Infinity;
     let bytes = 0;
-    for (const entry of queue) {
+    for (const entry of queue.waiting) {
       const { current } = entry.size;
       const bodyBytes = entry.job.event.body?.byteLength ?? 0;
-      if (group.length > 0 && group.length >= Math.min(sizeMax, current)) break;
-      if (group.length > 0 && bytes + bodyBytes > BYTES_MAX) break;
-      if (!this.#canRun(entry)) break;
-      group.push(entry);
-      sizeMax = Math.min(sizeMax, current);
-      bytes += bodyBytes;
+      const fits = group.length < Math.min(sizeMax, current) && bytes + bodyBytes <= BYTES_MAX;
+      if ((group.length > 0 && !fits) || !this.#canRun(entry)) left.push(entry);
+      else {
+        group.push(entry);
+        sizeMax = Math.min(sizeMax, current);
+        bytes += bodyBytes;
+      }
     }
-    queue.splice(0, group.length);
-    this.#waiting.delete(source);
-    if (queue.length > 0) this.#waiting.set(source, queue);
+    queue.waiting = left;
+    this.#servedMs = queue.usedMs;
     return group;
   }
 
-  async #run(group: readonly Waiting[]): Promise<void> {
+  async #run(group: readonly Waiting[], queue: SourceQueue): Promise<void> {
     this.#running += 1;
+    const startedMs = performance.now();
     const isSerial = group.some(({ size }) => size.isSerial);
     this.#isSerialRunning ||= isSerial;
     let isCounted = true;
     const leave = () => {
       if (isCounted) {
         this.#running -= 1;
+        queue.usedMs += performance.now() - startedMs;
         if (isSerial) this.#isSerialRunning = false;
       }
       isCounted = false;
-      if (this.#waiting.size > 0) this.#schedule();
+      this.#schedule();
     };
     try {
       const [only] = group;
@@ -197,7 +208,8 @@ export class FirstAttempts {
       if (release === undefined) return NOT_RUN;
       const end = await attemptFirst(job, { stop, plan }, this.#deps);
       if (end.kind !== "record_first" && end.ranMs !== undefined) {
-        size.noteSingle(end.ranMs, { isUnsafe: end.isUnsafe === true });
+        const isFailed = end.kind === "failed";
+        size.noteSingle(end.ranMs, { isFailed, isUnsafe: end.isUnsafe === true });
       }
       return end;
     } finally {
@@ -223,7 +235,7 @@ export class FirstAttempts {
     const isUndone = reason === "contended" || reason === "undone";
     const isOver = draining.aborted || closing.aborted || job.signal.aborted;
     if (isUndone && undone < UNDONE_MAX && !isOver) {
-      this.#queueOf(job.event.source).push({ ...entry, undone: undone + 1 });
+      this.#wait({ ...entry, undone: undone + 1 });
       return;
     }
     const hasRun = end.kind === "record_first" && undone > 0;

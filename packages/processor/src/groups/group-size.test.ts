@@ -10,7 +10,7 @@ const CALM: AttemptEnd = { kind: "completed", outcome: "handled", ranMs: 1, held
 const failed = { kind: "failed", error: new Error("no") } as const;
 const undone = (reason: "undone" | "slow" | "contended") =>
   ({ kind: "record_first", reason }) as const;
-const safe = { isUnsafe: false };
+const safe = { isFailed: false, isUnsafe: false };
 const group = (count: number, over: object = {}): AttemptEnd[] =>
   Array.from({ length: count }, () => ({ ...CALM, ...over }));
 
@@ -52,13 +52,30 @@ test("a type for which no groups are allowed stays alone", () => {
 });
 
 test.each([
-  ["a third of them failing", [...group(10, failed), ...group(20)]],
   ["a third of them undone", [...group(10, undone("undone")), ...group(20)]],
   ["handlers that hold up the others", group(30, { ranMs: 50, held: held({ ms: 50 }) })],
 ] as [string, AttemptEnd[]][])("the size is halved after %s", (_, reports) => {
   const size = grown(32);
   size.noteGroup(reports, 1, size.isSerial);
   expect(size.current).toBe(16);
+});
+
+test("a type of which many events fail goes alone until fewer do", () => {
+  const size = grown(32);
+  const groupsOf = (failing: number, rounds: number) => {
+    for (let round = 0; round < rounds; round += 1) {
+      size.noteGroup([...group(failing, failed), ...group(20 - failing)], 1, size.isSerial);
+    }
+    return size.current;
+  };
+  expect(groupsOf(8, 100)).toBe(32);
+  expect(groupsOf(16, 20)).toBe(1);
+  for (let run = 0; run < 100; run += 1) {
+    size.noteSingle(1, { ...safe, isFailed: run % 3 > 0 });
+    expect(size.current).toBe(1);
+  }
+  for (let run = 0; run < 200; run += 1) size.noteSingle(1, safe);
+  expect(size.current).toBe(32);
 });
 
 test("the longer events wait for each other, the more transactions run at once", () => {
@@ -92,7 +109,7 @@ test("after each trouble it takes twice as many calm runs to grow again, within 
 
 test("a type whose statements reach past a savepoint stays alone for good", () => {
   const size = grown();
-  size.noteSingle(1, { isUnsafe: true });
+  size.noteSingle(1, { ...safe, isUnsafe: true });
   for (let run = 0; run < 20_000; run += 1) size.noteSingle(1, safe);
   expect(size.current).toBe(1);
 });
