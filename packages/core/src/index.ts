@@ -31,7 +31,7 @@ export { failpoint, type Failpoint } from "./failpoint.ts";
 export { createCircuitBreaker, type CircuitBreaker } from "./circuit-breaker.ts";
 export { defineHandlers, type TablesOf, type TypedOn } from "./define-handlers.ts";
 export type * from "./handler.ts";
-export { on } from "./on.ts";
+export { boundBy, on } from "./on.ts";
 export * from "./handler-errors.ts";
 export * from "./provider.ts";
 export * from "./source-schema.ts";

@@ -46,14 +46,24 @@ export function on(
   const bound = { sources: listOf(source, "source"), types: listOf(type, "type") };
   const name = bound.sources.join(", ");
   const [first, runSet] = given;
-  if (typeof first === "function") return { ...bound, write: first };
+  if (typeof first === "function") return placed({ ...bound, write: first });
   if (typeof first !== "object" || first === null) {
     const example = `on("${name}", "${bound.types.join(", ")}", async (event, { tx }) => { ... })`;
     throw new TypeError(unbound(name, `there is none. Write ${example}`));
   }
-  if ("batch" in first) return { ...bound, ...bindSet(name, first, runSet) };
-  return { ...bound, ...bindParts(name, first) };
+  if ("batch" in first) return placed({ ...bound, ...bindSet(name, first, runSet) });
+  return placed({ ...bound, ...bindParts(name, first) });
 }
+
+const CALLS = new WeakMap<Handler, Error>();
+
+function placed(handler: Handler): Handler {
+  CALLS.set(handler, new Error("on"));
+  return handler;
+}
+
+/** Has the stack of the call of `on`: the line of code of a failure that has none of its own. */
+export const boundBy = (handler: Handler): Error | undefined => CALLS.get(handler);
 
 const PARTS = ["schema", "when", "call", "timeoutMs", "write"];
 

@@ -22,7 +22,7 @@ test("an error of the list has its attempts and events, its line and its sources
   expect(listed(ERROR)).toEqual([
     "1-7c1f0e52b6a94d38  open  8213 attempts, 8100 events failed, 113 pending",
     "  No stock",
-    expect.stringMatching(/^  thrown at src\/ship\.ts:7, last seen \ds ago in shop, bank$/),
+    expect.stringMatching(/^  at src\/ship\.ts:7, last seen \ds ago in shop, bank$/),
   ]);
   expect(listed({ ...ERROR, line: null })[2]).toMatch(/^  last seen \ds ago in shop, bank$/);
 });

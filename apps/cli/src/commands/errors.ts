@@ -107,7 +107,7 @@ export function listText(errors: readonly ErrorGroup[], total: number, to: Outpu
     const { fingerprint, state, attempts, failed, pending, last_seen_at } = error;
     const seen = `last seen ${age(new Date(last_seen_at), now)} ago`;
     const sources = new Set(error.sources.map(({ source }) => source));
-    const thrown = error.line === null ? "" : `thrown at ${printable(error.line)}, `;
+    const thrown = error.line === null ? "" : `at ${printable(error.line)}, `;
     const lines = [
       `${fingerprint}  ${state}  ${attempts} attempts, ${failed} events failed, ${pending} pending`,
       `  ${printable(error.title)}`,

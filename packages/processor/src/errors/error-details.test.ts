@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stackFrames } from "./error-details.ts";
+import { errorDetails, stackFrames } from "./error-details.ts";
 
 const ROOT = { projectDir: "/srv/app" };
 
@@ -88,4 +88,43 @@ test("is empty for what has no stack, and never throws or takes long", () => {
   const started = process.cpuUsage();
   expect(stackFrames(huge, ROOT)).toHaveLength(32);
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+});
+
+const GIVEN_BACK = {
+  code: "database_unavailable",
+  final: false,
+  counts: false,
+  afterMs: 1,
+} as const;
+
+test.each([
+  ["a deadlock", "40P01", "Deadlock found"],
+  ["a lock that was not free in time", "55P03", "Deadlock found"],
+  ["a server that shuts down", "57P01", undefined],
+])(
+  "%s of a handler's own statement uses up no attempt, and is an error or not",
+  (_, code, title) => {
+    const error = Object.assign(new Error("Deadlock found"), { code, severity: "ERROR" });
+    const decision = { ...GIVEN_BACK, message: error.message };
+    const failed = { error, thrownByHandler: true, abortReason: undefined };
+    const kept = { stack: true, secrets: [], ...ROOT };
+    expect(errorDetails(decision, failed, kept)?.title).toBe(title);
+    expect(errorDetails(decision, { ...failed, thrownByHandler: false }, kept)).toBeUndefined();
+  },
+);
+
+test("a failure without a line of its own has the line that bound its handler", () => {
+  const decision = {
+    ...GIVEN_BACK,
+    code: "handler_timeout",
+    counts: true,
+    message: "late",
+  } as const;
+  const failed = { error: "text", thrownByHandler: true, abortReason: undefined };
+  const kept = { stack: true, secrets: [], ...ROOT };
+  const bound = thrown("on", "on (/srv/app/node_modules/millrace/a.js:1:2)", "/srv/app/h.ts:9:8");
+  const stackOf = (error: unknown) =>
+    errorDetails(decision, { ...failed, error }, kept, bound)?.stack;
+  expect(stackOf("text")).toMatchObject([{ file: "h.ts", line: 9 }]);
+  expect(stackOf(thrown("no", "ship (/srv/app/a.ts:1:2)"))).toMatchObject([{ file: "a.ts" }]);
 });

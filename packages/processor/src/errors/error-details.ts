@@ -1,6 +1,7 @@
 import { basename, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hideSecrets, identifyError, type ErrorDetails, type StackFrame } from "@millrace/core";
+import { SQLSTATE, sqlStateOf } from "@millrace/ledger";
 import { mapSourcePosition } from "source-map-support";
 import type { FailedAttempt, RetryDecision } from "../job/retry-policy.ts";
 
@@ -10,21 +11,36 @@ export interface KeptOptions {
   readonly secrets: readonly string[];
 }
 
+/** Errors of Postgres that use up no attempt, though the handlers' own statements cause them. */
+const CAUSED_BY_HANDLERS: ReadonlySet<string> = new Set([
+  SQLSTATE.deadlockDetected,
+  SQLSTATE.lockNotAvailable,
+  SQLSTATE.serializationFailure,
+]);
+
 /** Undefined for an attempt that was given back or taken over: it belongs to no error group. */
 export function errorDetails(
   { code, message, counts }: RetryDecision,
   failed: FailedAttempt | undefined,
   options: KeptOptions,
+  boundBy?: Error,
 ): ErrorDetails | undefined {
-  if (!counts || code === "lost_claim") return undefined;
   // In an attempt that was broken off, the handler's error is a consequence.
   const isHandlers = failed?.thrownByHandler === true && failed.abortReason === undefined;
-  const stack = isHandlers ? stackFrames(failed.error, options) : [];
-  const frame = stack.find(({ own }) => own);
+  const isCaused = isHandlers && CAUSED_BY_HANDLERS.has(sqlStateOf(failed.error) ?? "");
+  if (!(counts || isCaused) || code === "lost_claim") return undefined;
+  const thrown = isHandlers ? stackFrames(failed.error, options) : [];
+  // A timeout, a thrown string, and a schema have no line of their own.
+  const isWithout = !thrown.some(isOwn) && (isHandlers || code === "handler_timeout");
+  const bound = isWithout ? stackFrames(boundBy, options).find(isOwn) : undefined;
+  const stack = bound === undefined ? thrown : [...thrown, bound];
+  const frame = stack.find(isOwn);
   const { lines = [], dropped = 0 } = failed?.log?.last(options.secrets) ?? {};
   const identity = identifyError({ code, text: message, frame });
   return { ...identity, stack: options.stack ? stack : [], log: lines, logDropped: dropped };
 }
+
+const isOwn = ({ own }: StackFrame) => own;
 
 const FRAMES_MAX = 32;
 const STACK_CHARS_MAX = 32_768;
@@ -46,7 +62,7 @@ export function stackFrames(error: unknown, options: FrameOptions): readonly Sta
     let link = error;
     for (let depth = 0; depth < CAUSES_MAX && link instanceof Error; depth += 1) {
       const frames = framesOf(link, options);
-      if (frames.some(({ own }) => own)) return frames;
+      if (frames.some(isOwn)) return frames;
       if (first.length === 0) first = frames;
       link = link.cause;
     }

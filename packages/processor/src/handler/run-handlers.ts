@@ -1,4 +1,5 @@
 import {
+  boundBy,
   matchesType,
   parsePayload,
   PermanentError,
@@ -117,6 +118,12 @@ export class Handlers {
 
   setHandlerOf(event: EnvelopedEvent): SetHandler | undefined {
     return this.#matching(event).find(isSetHandler);
+  }
+
+  /** The call of `on` of the event's handler; undefined where several could be meant. */
+  boundBy(event: EnvelopedEvent): Error | undefined {
+    const [only, ...others] = this.#matching(event);
+    return only === undefined || others.length > 0 ? undefined : boundBy(only);
   }
 
   /** The ledger's bytes and headers under the identity of the job. */

@@ -20,7 +20,7 @@ import {
   type RetryDecision,
 } from "./retry-policy.ts";
 
-export interface FailDeps extends Pick<AttemptDeps, "notify"> {
+export interface FailDeps extends Pick<AttemptDeps, "notify" | "handlers"> {
   readonly ledger: Pick<Ledger["claims"], "fail">;
   readonly database: DatabaseRetry;
   readonly kept: KeptOptions;
@@ -44,8 +44,9 @@ export async function failAttempt(
   const key = keyOf(job.event);
   const { attempt } = claim;
   const { code, message, counts, afterMs } = decision;
-  const details = errorDetails(decision, attempted, deps.kept);
   const { run, event } = job;
+  const boundBy = deps.handlers.boundBy(event);
+  const details = errorDetails(decision, attempted, deps.kept, boundBy);
   const failure = { ...decision, run, details };
   const recorded = await recordFailure({ key, attempt, failure }, stop, deps);
   if (recorded === "lost") return lost(deps.random);
