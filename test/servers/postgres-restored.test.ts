@@ -76,7 +76,7 @@ describeOnRedis("Postgres restored to an earlier hour, Redis ahead", () => {
     worker = await pipeline.start("worker");
     await completed(...later);
     // A comparison that was cut off is begun again, by the worker of the next test.
-    await until(() => /failed over or restored[^]*"reconciled"/.test(worker.output()));
+    await until(() => /Postgres was (restarted|failed over)[^]*"reconciled"/.test(worker.output()));
   });
 
   test("compares quietly what was only restarted", async () => {
