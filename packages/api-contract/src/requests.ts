@@ -165,7 +165,7 @@ const bulk = {
   limit: z.int().min(1).max(1_000_000_000).optional(),
   /** Must be true where there is no filter. */
   all: z.boolean().optional(),
-  /** The number of matching events: required without a filter and above 1,000; at most 100000. */
+  /** The number of matching events: within a tenth; required without a filter and above 1,000. */
   expected: z.int().min(0).max(1_000_000_000).optional(),
   dryRun: z.boolean().default(false),
   reason: reason.optional(),

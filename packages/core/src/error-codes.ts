@@ -94,7 +94,7 @@ export const ERROR_CODES = {
   ),
   count_mismatch: answer(
     409,
-    "A run of all events, or of more than 1,000, needs the number of events, and the given number is not the current one.",
+    "A run of all events, or of more than 1,000, needs the number of events, and the given number is over a tenth off.",
   ),
   run_not_found: answer(404, "No bulk run with this id is known."),
   run_ended: answer(409, "The bulk run has ended, so it cannot be changed."),

@@ -151,6 +151,9 @@ function checkFilter({ queues }: CountDeps, verb: BulkVerb, { filter, all }: Bul
 const isEmpty = (filter: BulkOptions["filter"]): boolean =>
   Object.values(filter).every((value) => value === undefined);
 
+/** Events fail and complete while somebody types: by so much the number may be off. */
+const OFF_MAX = 0.1;
+
 /** A user who means many events, or all, must have seen their number. */
 function requireExpected(
   { count, more }: BulkCount,
@@ -159,7 +162,7 @@ function requireExpected(
 ): void {
   const { filter, expected } = options;
   if (expected === undefined && !isEmpty(filter) && count <= UNCONFIRMED_MAX) return;
-  if (expected === count) return;
+  if (expected !== undefined && Math.abs(count - expected) <= expected * OFF_MAX) return;
   const found = more ? `more than ${COUNT_MAX} match` : `${count} match`;
   const said = expected === undefined ? "no number was given" : `${expected} were expected`;
   const what = isEmpty(filter) ? "all events" : "so many events";

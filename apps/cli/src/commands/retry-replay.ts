@@ -114,7 +114,7 @@ function addVerbOptions(command: Command, { waits }: { waits: boolean }): void {
     .option("--all", "all events, when no filter is given")
     .option(
       "--expect <n>",
-      "how many events match; needed for --all and above 1,000",
+      "how many events match, within a tenth; needed for --all and above 1,000",
       countUpTo(1e9),
     )
     .option("--limit <n>", "only the newest n", wholeNumber({ min: 1, max: 1_000_000_000 }))
@@ -225,8 +225,7 @@ async function confirm(
   const answer = await ask(
     `This will ${VERB_WORDS[verb].verb} ${far} events, ${number(rate)} per second, in ${time}. Type ${count} to continue: `,
   );
-  const typed = answer.replaceAll(/[\s,]/g, "");
-  return /^\d+$/.test(typed) ? Number(typed) : -1;
+  return answer.replaceAll(/[\s,]/g, "") === String(count) ? count : 0;
 }
 
 function countResult(verb: BulkVerb, { count, more, skipped }: BulkCount) {

@@ -76,7 +76,7 @@ function stopReason(run: OpenBulkRun, counts: Counts): string | undefined {
   if (run.failedShareMax === null || ended < RESULTS_MIN) return undefined;
   if (failedOnce / ended <= run.failedShareMax) return undefined;
   const most = `${Number((run.failedShareMax * 100).toFixed(2))} %`;
-  return `Stopped: ${failedOnce} of ${ended} events failed again, and at most ${most} may${advice}`;
+  return `Stopped: ${failedOnce} of ${ended} events failed an attempt again, and at most ${most} may${advice}`;
 }
 
 function canaryHolds({ completed, failedOnce, all }: Counts): string {
