@@ -65,7 +65,7 @@ onOneBackend("alerts", (prepare) => {
     const [failing, opened] = slack.received.map(({ text }) => String(text)).toSorted();
     expect(failing).toMatch(/100 % of \d events of acme failed \(usual 0 %\)\*\n\d events: /);
     expect(opened).toMatch(
-      /^\*New error in acme: .*No &lt;stock&gt; of it\*\nThrown at .*alerts\.test\.ts:\d+\n/,
+      /^\*New error in acme: .*No &lt;stock&gt; of it\*\nAt .*alerts\.test\.ts:\d+\n/,
     );
     expect(opened).toMatch(/<https:\/\/ops\.test\/errors\/[^|?]+\|Open in Millrace>$/);
     expect(pager.received).toMatchObject([{ routing_key: "key" }, { routing_key: "key" }]);

@@ -117,10 +117,10 @@ test("a source that refused the signatures of its last deliveries is found, unti
   ];
   expect(await found20()).toEqual(all);
 
-  await it.ledger.intake.accept([{ ...event, source: "strict" }]);
+  await it.ledger.intake.accept([{ ...event, source: "strict", acceptedAtMs: Date.now() }]);
   expect(await found20()).toEqual([]);
   const before = "now() - interval '70 minutes' WHERE source = 'strict'";
-  await it.ask(`UPDATE millrace.events SET recorded_at = ${before}`);
+  await it.ask(`UPDATE millrace.events SET received_at = ${before}`);
   expect(await found20()).toEqual(all);
 
   const again = { ...repeat(0), source: "strict" };

@@ -5,7 +5,7 @@ import { useLedger } from "../support/ledger-fixture.ts";
 import { event } from "../support/queue-fixture.ts";
 
 const it = useLedger();
-const queues = { counts: () => Promise.resolve(new Map()), ping: () => Promise.resolve() };
+const queues = { waitingJobs: async () => ({ count: 0, jobs: [] }), ping: async () => {} };
 
 async function raised(disagreements = new Map<DisagreementKind, number>()): Promise<string[]> {
   const deps = { ledger: it.ledger, queues: queues as never, sources: {}, dashboardUrl: undefined };

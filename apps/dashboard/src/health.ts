@@ -60,13 +60,14 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
 
   return async () => {
     const [queue, open, senders] = [pingQueue(), findOpen(), readSenders()];
+    const recent = within(failing);
     // A reading from before the queue went away is no longer true.
     const read = Promise.all([queue, readState()]).then(([, state]) => state);
     const onRedis = queues.backend === "redis";
     return {
       checked_at: new Date().toISOString(),
       items: await Promise.all([
-        judge("failing", "Failed share not known", within(failing), (found) => {
+        judge("failing", "Failed share not known", recent, (found) => {
           const { text, fix } = failingText(found);
           return fix === undefined ? ["ok", text] : ["bad", text, fix];
         }),
@@ -96,6 +97,8 @@ export function createHealthReader(deps: Deps): () => Promise<Health> {
         judge("sizes", "Sizes not known", senders, ({ sizes }) => verdictOf(sizes)),
         ...(onRedis ? [judge("signing", "Signing not known", readIdentity(), signing)] : []),
       ]),
+      recent_events: await orNull(recent.then(({ events }) => events)),
+      recent_failed: await orNull(recent.then(({ failed }) => failed)),
       open_errors: await orNull(open.then(({ errors }) => errors)),
       open_runs: await orNull(open.then(({ runs }) => runs.length)),
       oldest_waiting_ms: await orNull(

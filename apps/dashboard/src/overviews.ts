@@ -82,6 +82,7 @@ export function registerMetrics(registry: Registry, { overviews, onError }: Metr
     }
   };
   const readSources = () => listOf(overviews.stats);
+  const failingSources = async () => (await overviews.failing()).sources;
   const { scraped } = metricsOf(registry);
   scraped(
     "millrace_ledger_events",
@@ -113,7 +114,7 @@ export function registerMetrics(registry: Registry, { overviews, onError }: Metr
     async (gauge) => {
       gauge.reset();
       for (const [source] of await readSources()) gauge.set({ source }, 0);
-      for (const { source } of await listOf(overviews.failing)) gauge.set({ source }, 1);
+      for (const { source } of await listOf(failingSources)) gauge.set({ source }, 1);
     },
   );
 }

@@ -132,6 +132,10 @@ export type HealthItem = Wire<typeof healthItem>;
 export const health = z.strictObject({
   checked_at: instant(),
   items: z.array(healthItem),
+  recent_events: count(
+    "Events that ended, or failed an attempt, in the last 10 minutes. One that was retried counts at each end.",
+  ).nullable(),
+  recent_failed: count("Of them, those that failed, or failed an attempt and wait.").nullable(),
   open_errors: count("Groups of equal errors that are open, at most 100.").nullable(),
   open_runs: count("Bulk runs that have not ended, at most 10.").nullable(),
   oldest_waiting_ms: z

@@ -8,6 +8,8 @@ export const ALERTS_SOURCE = "millrace";
 export interface Alert {
   /** `error.opened`, `error.reopened`, `source.failing`, `source.behind`, `source.refused`, ... */
   readonly kind: string;
+  /** Names the incident among those of its kind: a source, the fingerprint of an error, ... */
+  readonly key: string;
   /** One line. */
   readonly title: string;
   readonly details: readonly string[];

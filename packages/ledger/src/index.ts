@@ -19,7 +19,7 @@ export type { ConnectionReset } from "./connection/connection.ts";
 export type { LedgerOptions } from "./connection/ledger-context.ts";
 export { createPool, openPool } from "./connection/open-pool.ts";
 export type { RepeatedDelivery } from "./intake/deliveries.ts";
-export type { NotedRefusals, Refusals } from "./intake/refusals.ts";
+export type { NotedRefusals, Refusals, RefusedSource } from "./intake/refusals.ts";
 export type { EmitTarget } from "./claims/emit.ts";
 export { isDatabaseUnavailable, messageOf } from "./connection/database-errors.ts";
 export type { GroupUnit } from "./claims/group-runs.ts";

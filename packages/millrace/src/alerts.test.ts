@@ -32,6 +32,7 @@ async function startMailServer(refuses: boolean) {
 
 const alert = {
   kind: "error.opened",
+  key: "1-a",
   title: "New error in shop: No stock\r\nBcc: stranger@example.com",
   details: ["Thrown at src/paid.ts:7"],
   url: "https://ops.test/errors/1-a",

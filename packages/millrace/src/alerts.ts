@@ -25,7 +25,7 @@ function slack({ url }: UrlOptions = {}): AlertChannel {
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** Posts each alert as JSON (`kind`, `title`, `details`, `url`) to `ALERT_WEBHOOK_URL`. */
+/** Posts each alert as JSON (`kind`, `key`, `title`, `details`, `url`) to `ALERT_WEBHOOK_URL`. */
 function webhook({ url }: UrlOptions = {}): AlertChannel {
   return {
     name: "webhook",
@@ -58,11 +58,11 @@ function pagerduty({
 const SUMMARY_CHARS_MAX = 1_024;
 
 /** @see https://developer.pagerduty.com/docs/send-alert-event */
-function incident({ kind, title, details, url }: Alert, routingKey: string): object {
+function incident({ kind, key, title, details, url }: Alert, routingKey: string): object {
   return {
     routing_key: routingKey,
     event_action: "trigger",
-    dedup_key: `${kind} ${title}`.slice(0, 255),
+    dedup_key: `${kind} ${key}`.slice(0, 255),
     payload: {
       summary: title.slice(0, SUMMARY_CHARS_MAX),
       source: "millrace",

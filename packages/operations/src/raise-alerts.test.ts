@@ -14,6 +14,8 @@ interface Given {
   readonly paused?: string;
   /** The results of a run that ended. */
   readonly runOf?: () => Promise<unknown>;
+  /** Of the newest job of a source that refused all of its deliveries from 60 ms on. */
+  readonly newestMs?: number;
 }
 
 const ENDED = { id: 7, verb: "retry", state: "finished", done: 900, error: null };
@@ -26,7 +28,7 @@ function toError(n: number) {
 }
 
 async function raised({ errors = 0, alerted = 0, gatheredLately = false, ...queue }: Given) {
-  const { waits = {}, paused, runOf } = queue;
+  const { waits = {}, paused, runOf, newestMs = 0 } = queue;
   const runs = runOf === undefined ? [] : [{ ...ENDED, finishedAt: "2026-11-28T10:00:00Z" }];
   const alerts: (Alert & { readonly id: string })[] = [];
   const found = {
@@ -37,7 +39,9 @@ async function raised({ errors = 0, alerted = 0, gatheredLately = false, ...queu
   const deps = {
     ledger: {
       reads: {
-        ...{ findSilent: none, findFailedShares: none, findRefusedSources: none },
+        ...{ findSilent: none, findFailedShares: none },
+        findRefusedSources: async () =>
+          newestMs === 0 ? [] : [{ source: "shop", code: "expired", deliveries: 25, sinceMs: 60 }],
         findIncidents: async () => found,
       },
       repair: {
@@ -53,6 +57,7 @@ async function raised({ errors = 0, alerted = 0, gatheredLately = false, ...queu
     queues: {
       queues: new Map(sources.map((source) => [source, {}])),
       ping: async () => {},
+      waitingJobs: async () => ({ count: 1, jobs: [{ enqueuedAtMs: newestMs }] }),
       measurePressure: async () => ({
         of: (source: string) => ({ depth: 0, oldestAgeMs: (waits[source] ?? 0) * MINUTE_MS }),
       }),
@@ -71,8 +76,9 @@ test("an error that comes alone behind ten others has its own alert, and the nex
     {
       id: "errors.opened|1-100000000000000",
       kind: "error.opened",
+      key: "1-100000000000000",
       title: "New error in shop: No 1",
-      details: ["Thrown at a:1", "1 failed attempt so far"],
+      details: ["At a:1", "1 failed attempt so far"],
       url: "https://ops.test/errors/1-100000000000000",
     },
   ]);
@@ -86,8 +92,8 @@ test("errors in one alert each have their count and link", async () => {
     kind: "errors.opened",
     title: "2 more errors. New error in shop: No 1",
     details: [
-      "New error in shop: No 1. Thrown at a:1. 1 failed attempt so far. https://ops.test/errors/1-100000000000000",
-      "Error came back in shop: No 2. Thrown at a:1. 2 failed attempts so far. https://ops.test/errors/1-200000000000000",
+      "New error in shop: No 1. At a:1. 1 failed attempt so far. https://ops.test/errors/1-100000000000000",
+      "Error came back in shop: No 2. At a:1. 2 failed attempts so far. https://ops.test/errors/1-200000000000000",
     ],
   });
 });
@@ -98,10 +104,18 @@ test("a source whose oldest event waits for too long is one alert, unless it is 
     {
       id: "source.behind|shop",
       kind: "source.behind",
+      key: "shop",
       title: "Events had no attempt yet: shop (70,000 waiting, the oldest for 10 min)",
       details: ["Add workers, or look at their log"],
-      url: "https://ops.test/events?source=shop",
+      url: "https://ops.test/events?status=pending&source=shop",
     },
+  ]);
+});
+
+test("a source that refused all of its last deliveries is one alert, unless a job that waits is newer", async () => {
+  expect(await raised({ newestMs: 60 })).toEqual([]);
+  expect(await raised({ newestMs: 59 })).toMatchObject([
+    { kind: "source.refused", key: "shop", details: ["25 expired"] },
   ]);
 });
 

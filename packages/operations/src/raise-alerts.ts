@@ -19,9 +19,8 @@ import {
   type Failing,
 } from "./sender-findings.ts";
 
+/** One message for each kind, key, and hour. */
 interface Incident extends Alert {
-  /** One message for each incident, key, and hour. */
-  readonly key: string;
   /** Instead of the kind in the id of the event. */
   readonly id?: string;
   readonly at?: string;
@@ -51,15 +50,15 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
     findBehind(deps.queues, ALERTS_SOURCE).catch(() => []),
   ]);
   const path: PathTo = (where) => dashboardUrl && `${dashboardUrl.replace(/\/$/, "")}/${where}`;
-  const ofSource = (source: string, page = "events") =>
-    path(`${page}?source=${encodeURIComponent(source)}`);
+  const ofSource = (source: string, page = "events?") =>
+    path(`${page}source=${encodeURIComponent(source)}`);
   const refusedSources = new Set(refused.map(({ source }) => source));
   const incidents: Incident[] = [
     ...openedErrors(found, path),
-    ...(await Promise.all(failing.map((one) => failingSource(deps, one, ofSource)))),
+    ...(await Promise.all(failing.sources.map((one) => failingSource(deps, one, ofSource)))),
     ...behind.map((one) => {
       const { text: title, fix = "" } = behindText([one]);
-      const url = ofSource(one.source);
+      const url = ofSource(one.source, "events?status=pending&");
       return { kind: "source.behind", key: one.source, title, details: [fix], url };
     }),
     ...[...refusedSources].map((name) => ({
@@ -69,7 +68,7 @@ export async function raiseAlerts(deps: Deps): Promise<void> {
       details: refused.flatMap(({ source, code, deliveries }) =>
         source === name ? `${deliveries} ${code}` : [],
       ),
-      url: ofSource(name),
+      url: path("sources"),
     })),
     ...silent.map((source) => ({
       kind: "source.silent",
@@ -90,10 +89,10 @@ type PathTo = (where: string) => string | undefined;
 /** Names its worst errors, which takes a while, only where the alert is not there yet. */
 async function failingSource(
   { ledger }: Deps,
-  { source, text }: Failing[number],
+  { source, text }: Failing["sources"][number],
   ofSource: (source: string, page: string) => string | undefined,
 ): Promise<Incident> {
-  const url = ofSource(source, "errors");
+  const url = ofSource(source, "errors?");
   const incident = {
     kind: "source.failing",
     key: source,
@@ -153,7 +152,6 @@ function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo):
   if (first === undefined || errors.length + alerted <= ERRORS_MAX) return alerts;
   if (gatheredLately) return [];
   if (alerts.length === 1) return [{ ...first, id: GATHERED }];
-  // With the first, because PagerDuty takes equal titles for one incident.
   const title = `${errors.length} more errors. ${first.title}`;
   const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
   const details = alerts.map((one) =>
@@ -165,7 +163,7 @@ function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo):
 const titleOf = ({ isBack, sources, title }: Opened) =>
   `${isBack ? "Error came back" : "New error"} in ${sources.join(", ")}: ${title}`;
 
-const thrownAt = ({ line }: Opened) => (line === null ? [] : [`Thrown at ${line}`]);
+const thrownAt = ({ line }: Opened) => (line === null ? [] : [`At ${line}`]);
 
 function keyOfAlert({ id, kind, key, at }: Omit<Incident, "details">): EventKey {
   const hour = (at ?? new Date().toISOString()).slice(0, 13);
@@ -173,7 +171,7 @@ function keyOfAlert({ id, kind, key, at }: Omit<Incident, "details">): EventKey 
 }
 
 function toEvent(incident: Incident): EmittedEvent {
-  const { key: _key, id: _id, at: _at, ...alert } = incident;
+  const { id: _id, at: _at, ...alert } = incident;
   const body = Buffer.from(JSON.stringify(alert));
   return {
     ...keyOfAlert(incident),

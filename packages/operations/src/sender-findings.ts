@@ -1,8 +1,7 @@
 import { countOf } from "@millrace/api-contract/run-text";
 import type { Config } from "@millrace/core";
-import type { Ledger, LedgerIdentity } from "@millrace/ledger";
+import type { Ledger, LedgerIdentity, RefusedSource } from "@millrace/ledger";
 import type { Pressure, Queues } from "@millrace/queue";
-import { jobCounts } from "./stats.ts";
 
 export interface SenderFinding {
   readonly text: string;
@@ -17,7 +16,7 @@ const REFUSED_MIN = 20;
 
 interface Deps {
   readonly ledger: Pick<Ledger, "reads">;
-  readonly queues: Pick<Queues, "counts" | "ping">;
+  readonly queues: Pick<Queues, "ping" | "waitingJobs">;
 }
 
 /** Fewer failed events are no share of anything. */
@@ -32,7 +31,8 @@ export async function findFailingSources({
   ledger: { reads },
   sources,
 }: Pick<Deps, "ledger"> & Pick<Config, "sources">) {
-  return (await reads.findFailedShares()).flatMap(({ source, events, failed, usual }) => {
+  const shares = await reads.findFailedShares();
+  const failing = shares.flatMap(({ source, events, failed, usual }) => {
     const share = failed / events;
     const own = Object.hasOwn(sources, source) ? sources[source]?.options.health : undefined;
     const limit = own?.failedShareMax ?? Math.max(FAILED_SHARE_MIN, FAILED_FACTOR * (usual ?? 0));
@@ -40,12 +40,14 @@ export async function findFailingSources({
     const of = `${percent(share)} of ${countOf(events, "event")} of ${source}`;
     return [{ source, text: `${of} failed (usual ${percent(usual ?? 0)})` }];
   });
+  const sum = (of: "events" | "failed") => shares.reduce((total, one) => total + one[of], 0);
+  return { sources: failing, events: sum("events"), failed: sum("failed") };
 }
 
-export function failingText(failing: Failing): SenderFinding {
-  if (failing.length === 0) return { text: "No source fails more than usual" };
+export function failingText({ sources }: Failing): SenderFinding {
+  if (sources.length === 0) return { text: "No source fails more than usual" };
   return {
-    text: `In the last 10 minutes ${failing.map(({ text }) => text).join(", ")}`,
+    text: `In the last 10 minutes ${sources.map(({ text }) => text).join(", ")}`,
     fix: "`millrace errors` shows the causes",
   };
 }
@@ -86,12 +88,26 @@ export const behindText = (behind: ReturnType<typeof behindOf>): SenderFinding =
 const percent = (share: number): string =>
   `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;
 
-export async function findRefusing({ ledger, queues }: Deps) {
+export async function findRefusing({ ledger, queues }: Deps): Promise<readonly RefusedSource[]> {
   const refused = await ledger.reads.findRefusedSources(REFUSED_MIN);
-  if (refused.length === 0) return [];
-  const jobs = await jobCounts(queues);
   // A worker may not have recorded the last deliveries that were taken.
-  return refused.filter(({ source }) => (jobs?.get(source)?.waiting ?? 0) === 0);
+  const taken = await Promise.all(
+    refused.map(async ({ source, sinceMs }) => {
+      const newest = await newestJobs(queues, source);
+      return newest.some(({ enqueuedAtMs }) => enqueuedAtMs >= sinceMs);
+    }),
+  );
+  return refused.filter((_, index) => !taken[index]);
+}
+
+async function newestJobs(queues: Deps["queues"], source: string) {
+  try {
+    await queues.ping();
+    // Several, since a job that was retried is in front with its old time.
+    return (await queues.waitingJobs(source, { limit: REFUSED_MIN })).jobs;
+  } catch {
+    return [];
+  }
 }
 
 export async function findSenders(deps: Deps) {

@@ -49,8 +49,9 @@ export async function findRefusals(
 }
 
 // `since` is the newest minute from which on a source refused $2 deliveries for reasons of $1. It
-// has taken none if no event was recorded from then on, and none was delivered again. Counted
-// minutes are looked up in the activity, which has a row for many events.
+// has taken none if no event came in from then on, and none was delivered again. A backlog is
+// recorded later than it came in. Counted minutes are looked up in the activity, which has a row
+// for many events.
 const FIND_REFUSED_SOURCES = `
 WITH refused AS (
   SELECT source, code, at, deliveries, sum(deliveries) OVER (PARTITION BY source ORDER BY at DESC) AS newest
@@ -58,22 +59,29 @@ WITH refused AS (
 ),
 since AS (SELECT source, max(at) AS at FROM refused WHERE newest >= $2 GROUP BY source),
 counted AS (SELECT coalesce(max(counted_until), '-infinity') - interval '5 minutes' AS until FROM millrace.activity_progress)
-SELECT source, code, sum(deliveries)::float8 AS deliveries
+SELECT source, code, sum(deliveries)::float8 AS deliveries,
+  (extract(epoch FROM min(since.at)) * 1000)::float8 AS "sinceMs"
 FROM refused JOIN since USING (source), counted
 WHERE refused.at >= since.at
   AND NOT EXISTS (SELECT FROM millrace.activity a
-    WHERE a.seconds = 60 AND a.at >= since.at AND a.kind = 'recorded' AND a.source = since.source)
+    WHERE a.seconds = 60 AND a.at >= since.at AND a.at < until AND a.kind = 'recorded' AND a.source = since.source)
   AND NOT EXISTS (SELECT FROM millrace.events e
-    WHERE e.recorded_at >= greatest(since.at, until) AND e.source = since.source)
+    WHERE e.recorded_at >= greatest(since.at, until) AND e.received_at >= since.at AND e.source = since.source)
   AND NOT EXISTS (SELECT FROM millrace.deliveries d
     WHERE d.source = since.source AND to_timestamp((d.recent -> 0 ->> 'at')::float8 / 1000) >= since.at)
 GROUP BY source, code
 ORDER BY source, deliveries DESC`;
 
+export interface RefusedSource extends Refusals {
+  readonly source: string;
+  /** Unix milliseconds from which on it took no delivery. */
+  readonly sinceMs: number;
+}
+
 /** Sources that refused the signatures of all of their last `deliveriesMin` deliveries, and why. */
 export function findRefusedSources(
   ledger: LedgerContext,
   deliveriesMin: number,
-): Promise<readonly (Refusals & { readonly source: string })[]> {
+): Promise<readonly RefusedSource[]> {
   return queryRows(ledger, FIND_REFUSED_SOURCES, [SIGNATURE_REASONS, deliveriesMin]);
 }

@@ -22,6 +22,9 @@ export interface Diagnosis {
   readonly notCompared: ReadonlyMap<string, unknown>;
 }
 
+/** The reconciler gives events that the ledger alone has accepted their first job before that. */
+const FIRST_JOB_GRACE = 12;
+
 type Comparison = Omit<Diagnosis, "notCompared">;
 
 /**
@@ -65,7 +68,8 @@ async function compare(deps: CompareDeps, options: DiagnoseOptions): Promise<Com
       options.onProgress?.(looked);
     }
   };
-  await look(findPending(deps, { ...options, which: "not_enqueued" }), () => true);
+  const graceMs = options.graceMs * FIRST_JOB_GRACE;
+  await look(findPending(deps, { ...options, graceMs, which: "not_enqueued" }), () => true);
   const before = looked;
   await look(findPending(deps, { ...options, which: "enqueued" }), () => true);
   // It reads everything that is pending, and leaves out what was compared before.

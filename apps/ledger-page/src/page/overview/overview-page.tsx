@@ -52,24 +52,25 @@ const MINUTES_NOW = 10;
 function Numbers() {
   const { data: health } = useQuery(healthQuery);
   const { data: hour } = useQuery(activityQuery({ range: "1h" }));
-  const recent = hour?.buckets.slice(-MINUTES_NOW);
-  const failed = sumOf(recent, "failed");
-  const ended = failed + sumOf(recent, "completed");
-  const p95 = recent?.findLast((bucket) => bucket.p95_ms !== null)?.p95_ms;
+  const { recent_failed: failed, recent_events: events } = health ?? {};
+  const isKnown = typeof failed === "number" && typeof events === "number";
+  const p95 = hour?.buckets
+    .slice(-MINUTES_NOW)
+    .findLast((bucket) => bucket.p95_ms !== null)?.p95_ms;
   const waits = health?.oldest_waiting_ms;
   const open = health?.open_errors;
-  const share = ended === 0 ? undefined : formatShare(failed / ended);
-  const settled = recent && `${formatCount(failed)} of ${formatCount(ended)} settled`;
+  const share = isKnown && events > 0 ? formatShare(failed / events) : undefined;
+  const counted = isKnown && `${formatCount(failed)} of ${formatCount(events)} events`;
   const waiting = waits === 0 ? "none" : textOf(waits, durationOf);
   const slowest = textOf(p95, durationOf);
   const errors = textOf(open, formatCount);
   const numbers = [
-    ["/events?status=failed&last=15m", `Failed, last ${MINUTES_NOW} min`, share, settled],
+    ["/events?status=failed&last=15m", `Failed, last ${MINUTES_NOW} min`, share, counted],
     ["/events?status=pending&order=asc", "Oldest waiting", waiting, "for its first attempt"],
     ["/events?last=15m", "p95, recorded to settled", slowest, "last minute that settled any"],
     ["/errors", "Open errors", errors, "groups of equal failures"],
   ] as const;
-  const bad = [failed > 0, false, false, (open ?? 0) > 0];
+  const bad = [(failed ?? 0) > 0, false, false, (open ?? 0) > 0];
   return (
     <nav className="numbers" aria-label="Numbers of now">
       {numbers.map(([to, name, value = "–", about], place) => (
