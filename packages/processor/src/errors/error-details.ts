@@ -76,8 +76,26 @@ function framesOf(error: Error, options: FrameOptions): readonly StackFrame[] {
   // A message can have lines that look like calls. `toFrame` drops most others.
   const at = typeof message === "string" && message !== "" ? stack.indexOf(message) : -1;
   const calls = stack.slice(at === -1 ? 0 : at + message.length).slice(0, STACK_CHARS_MAX);
+  const known = knownFrames(options);
+  let frames = known.get(calls);
+  if (frames !== undefined) return frames;
   const lines = calls.split("\n", 200).filter((line) => line.startsWith("    at "));
-  return lines.flatMap((line) => toFrame(line.slice(7), options)).slice(0, FRAMES_MAX);
+  frames = lines.flatMap((line) => toFrame(line.slice(7), options)).slice(0, FRAMES_MAX);
+  known.set(calls, frames);
+  return frames;
+}
+
+const KNOWN_MAX = 200;
+const allKnown = new WeakMap<FrameOptions, Map<string, readonly StackFrame[]>>();
+
+/** Of many failures at one line each has the same stack, and reading it takes a while. */
+function knownFrames(options: FrameOptions): Map<string, readonly StackFrame[]> {
+  let known = allKnown.get(options);
+  if (known === undefined || known.size >= KNOWN_MAX) {
+    known = new Map();
+    allKnown.set(options, known);
+  }
+  return known;
 }
 
 /** V8's names of functions: `async ship`, `new Order`, `Object.<anonymous>`, `run [as charge]`. */
