@@ -114,6 +114,14 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
     ),
     "<id>",
   ],
+  // A letter or a word, and a number; `P2002` and `E11000` are kinds of errors.
+  [
+    new RegExp(
+      `(?<![\\w.-])(?<!\\b(?:${NAMED}) ["']?)(?!(?:${NUMBERED})\\d)(?:[a-z]{1,12}\\d{3,9}|[A-Za-z]{1,12}\\d{6,9})(?![\\w-]|\\.\\w)`,
+      "g",
+    ),
+    "<id>",
+  ],
   [/\b(?=[A-Za-z]{0,60}\d)(?=\d{0,60}[A-Za-z])(?!SQLSTATE)[A-Za-z0-9+/]{10,500}={0,2}/g, "<id>"],
   [/\b(?=[a-f]{0,8}\d)(?=\d{0,8}[a-f])[0-9a-f]{6,9}\b/g, "<id>"],
   [/\b(?=[A-Z-]{0,60}\d)[A-Z0-9]{1,32}(?:-[A-Z0-9]{1,32}){1,6}\b/g, "<id>"],

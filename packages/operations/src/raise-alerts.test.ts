@@ -7,6 +7,8 @@ const none = async () => [];
 
 interface Given {
   readonly errors?: number;
+  /** Errors that wait for the next alert of many. */
+  readonly waiting?: number;
   readonly alerted?: number;
   readonly gatheredLately?: boolean;
   /** Of each source: the minutes that its oldest event waits. */
@@ -27,13 +29,20 @@ function toError(n: number) {
   return { fingerprint, title: `No ${n}`, isBack, at, attempts: n, sources: ["shop"], line: "a:1" };
 }
 
-async function raised({ errors = 0, alerted = 0, gatheredLately = false, ...queue }: Given) {
+async function raised({
+  errors = 0,
+  waiting = 0,
+  alerted = 0,
+  gatheredLately = false,
+  ...queue
+}: Given) {
   const { waits = {}, paused, runOf, newestMs = 0 } = queue;
   const runs = runOf === undefined ? [] : [{ ...ENDED, finishedAt: "2026-11-28T10:00:00Z" }];
   const alerts: (Alert & { readonly id: string })[] = [];
   const found = {
     ...{ alerted, gatheredLately, runs },
     errors: Array.from({ length: errors }, (_, index) => toError(index + 1)),
+    opened: errors + waiting,
   };
   const sources = Object.keys(waits);
   const deps = {
@@ -86,11 +95,11 @@ test("an error that comes alone behind ten others has its own alert, and the nex
 });
 
 test("errors in one alert each have their count and link", async () => {
-  const [alert, ...others] = await raised({ errors: 2, alerted: 10 });
+  const [alert, ...others] = await raised({ errors: 2, waiting: 3, alerted: 10 });
   expect(others).toEqual([]);
   expect(alert).toMatchObject({
     kind: "errors.opened",
-    title: "2 more errors. New error in shop: No 1",
+    title: "2 more errors, and 3 that wait. New error in shop: No 1",
     details: [
       "New error in shop: No 1. At a:1. 1 failed attempt so far. https://ops.test/errors/1-100000000000000",
       "Error came back in shop: No 2. At a:1. 2 failed attempts so far. https://ops.test/errors/1-200000000000000",

@@ -139,7 +139,10 @@ type Opened = Found["errors"][number];
 const ERRORS_MAX = 10;
 const GATHERED = "errors.opened";
 
-function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo): Incident[] {
+function openedErrors(
+  { errors, opened, alerted, gatheredLately }: Found,
+  path: PathTo,
+): Incident[] {
   const alerts = errors.map((error) => ({
     kind: error.isBack ? "error.reopened" : "error.opened",
     key: error.fingerprint,
@@ -152,7 +155,8 @@ function openedErrors({ errors, alerted, gatheredLately }: Found, path: PathTo):
   if (first === undefined || errors.length + alerted <= ERRORS_MAX) return alerts;
   if (gatheredLately) return [];
   if (alerts.length === 1) return [{ ...first, id: GATHERED }];
-  const title = `${errors.length} more errors. ${first.title}`;
+  const others = opened > errors.length ? `, and ${opened - errors.length} that wait` : "";
+  const title = `${errors.length} more errors${others}. ${first.title}`;
   const key = errors.map(({ fingerprint }) => partOf(fingerprint)).join("|");
   const details = alerts.map((one) =>
     [one.title, ...one.details, one.url].filter(Boolean).join(". "),

@@ -7,6 +7,8 @@ import { SOURCES_WHERE } from "./find-events.ts";
 export interface Incidents {
   /** Open errors that came, or came back, in the last minutes, and that no alert has named. */
   readonly errors: readonly OpenedError[];
+  /** All of them. `errors` has those that came back, and those with the most failed attempts. */
+  readonly opened: number;
   /** Alerts of one error in the last minutes. */
   readonly alerted: number;
   /** True when an alert of many errors is less than a minute old. */
@@ -50,10 +52,9 @@ counts AS (
     (array_agg(event_id ORDER BY last_seen_at DESC))[1] AS event_id
   FROM millrace.error_counts WHERE source <> '${ALERTS_SOURCE}' GROUP BY fingerprint
 ),
-opened AS (
+unnamed AS MATERIALIZED (
   SELECT e.fingerprint, e.title, e.reopened_at IS NOT NULL AS "isBack",
-    coalesce(e.reopened_at, c.first_seen_at) AS at, c.attempts, c.sources,
-    ${LINE_OF("e.fingerprint", "a.source = ANY (c.sources) AND a.event_id = c.event_id")} AS line
+    coalesce(e.reopened_at, c.first_seen_at) AS at, c.attempts, c.sources, c.event_id
   FROM counts c JOIN millrace.errors e USING (fingerprint)
   WHERE e.state = 'open' AND coalesce(e.reopened_at, c.first_seen_at) > now() - ${RECENT}
     AND NOT EXISTS (
@@ -62,7 +63,11 @@ opened AS (
         OR position('|' || left(e.fingerprint, ${PART}) || '|' IN alerts.event_id) > 0
       )
     )
-  ORDER BY at LIMIT ${ERRORS_LISTED}
+),
+opened AS (
+  SELECT fingerprint, title, "isBack", at, attempts, sources,
+    ${LINE_OF("u.fingerprint", "a.source = ANY (u.sources) AND a.event_id = u.event_id")} AS line
+  FROM unnamed u ORDER BY "isBack" DESC, attempts DESC, at LIMIT ${ERRORS_LISTED}
 ),
 runs AS (
   SELECT id::float8 AS id, verb, state, done, error, finished_at AS "finishedAt"
@@ -78,6 +83,7 @@ runs AS (
 )
 SELECT
   (SELECT coalesce(jsonb_agg(to_jsonb(o)), '[]') FROM opened o) AS errors,
+  (SELECT count(*)::int FROM unnamed) AS opened,
   (SELECT count(*)::int FROM alerts WHERE NOT "isOfMany") AS alerted,
   EXISTS (
     SELECT FROM alerts WHERE "isOfMany" AND recorded_at > now() - interval '1 minute'
@@ -86,7 +92,7 @@ SELECT
 
 export async function findIncidents(ledger: LedgerContext): Promise<Incidents> {
   const [found] = await queryRows<Incidents>(ledger, FIND_INCIDENTS);
-  return found ?? { errors: [], alerted: 0, gatheredLately: false, runs: [] };
+  return found ?? { errors: [], opened: 0, alerted: 0, gatheredLately: false, runs: [] };
 }
 
 const FIND_SILENT = `
