@@ -114,6 +114,7 @@ test("a source that refused the signatures of its last deliveries is found, unti
   const all = [
     ["too_old", 11],
     ["malformed", 9],
+    ["too_new", 7],
   ];
   expect(await found20()).toEqual(all);
 

@@ -56,14 +56,16 @@ const OUTCOMES: Record<Exclude<StoreResult, "accepted" | Error>, DeliveryOutcome
 
 export type RefusalCounter = ReturnType<typeof createRefusalCounter>;
 
-const MINUTE_MS = 60_000;
 const LINGER_MS = 1_000;
 /** The pause after a failure: counts must not load a Postgres that has just come back. */
 const RETRY_MS = 5_000;
 /** An older count is dropped: the page shows only the last minutes. */
-const KEPT_MS = 10 * MINUTE_MS;
+const KEPT_MS = 10 * 60_000;
 
-type Count = Omit<NotedRefusals, "agoMs"> & { readonly minute: number };
+/** Shorter than the minutes of the table, which begin at another moment than those of a process. */
+const SLICE_MS = 5_000;
+
+type Count = Omit<NotedRefusals, "agoMs"> & { readonly slice: number };
 
 /** One statement a second: a flood costs a few numbers and rows. Kept for ten minutes. */
 export function createRefusalCounter(
@@ -74,10 +76,10 @@ export function createRefusalCounter(
   const closing = new AbortController();
   let working: Promise<void> | undefined;
 
-  function count({ minute, source, code, deliveries }: Count): void {
-    const key = `${minute} ${code} ${source ?? ""}`;
+  function count({ slice, source, code, deliveries }: Count): void {
+    const key = `${slice} ${code} ${source ?? ""}`;
     const before = counts.get(key)?.deliveries ?? 0;
-    counts.set(key, { minute, source, code, deliveries: before + deliveries });
+    counts.set(key, { slice, source, code, deliveries: before + deliveries });
   }
 
   async function write(): Promise<void> {
@@ -88,10 +90,10 @@ export function createRefusalCounter(
       const taken = [...counts.values()];
       counts.clear();
       const now = nowMs();
-      const kept = taken.filter(({ minute }) => now - minute * MINUTE_MS < KEPT_MS);
+      const kept = taken.filter(({ slice }) => now - slice * SLICE_MS < KEPT_MS);
       try {
-        const noted = kept.map(({ minute, ...rest }) => {
-          return { ...rest, agoMs: Math.max(0, now - minute * MINUTE_MS) };
+        const noted = kept.map(({ slice, ...rest }) => {
+          return { ...rest, agoMs: Math.max(0, now - slice * SLICE_MS) };
         });
         if (noted.length > 0) await noteRefusals(noted);
         restMs = LINGER_MS;
@@ -107,7 +109,7 @@ export function createRefusalCounter(
 
   return {
     add: (source: string | undefined, code: ErrorCode | SignatureReason): void => {
-      count({ minute: Math.floor(nowMs() / MINUTE_MS), source, code, deliveries: 1 });
+      count({ slice: Math.floor(nowMs() / SLICE_MS), source, code, deliveries: 1 });
       if (!closing.signal.aborted) working ??= write();
     },
     close: async (timeoutMs: number): Promise<void> => {

@@ -51,7 +51,7 @@ export async function findRefusals(
 // `since` is the newest minute from which on a source refused $2 deliveries for reasons of $1. It
 // has taken none if no event came in from then on, and none was delivered again. A backlog is
 // recorded later than it came in. Counted minutes are looked up in the activity, which has a row
-// for many events.
+// for many events. All refusals since the last minute with an event are counted.
 const FIND_REFUSED_SOURCES = `
 WITH refused AS (
   SELECT source, code, at, deliveries, sum(deliveries) OVER (PARTITION BY source ORDER BY at DESC) AS newest
@@ -62,7 +62,10 @@ counted AS (SELECT coalesce(max(counted_until), '-infinity') - interval '5 minut
 SELECT source, code, sum(deliveries)::float8 AS deliveries,
   (extract(epoch FROM min(since.at)) * 1000)::float8 AS "sinceMs"
 FROM refused JOIN since USING (source), counted
-WHERE refused.at >= since.at
+WHERE refused.at >= least(since.at, coalesce((
+    SELECT max(a.at) + interval '1 minute' FROM millrace.activity a
+    WHERE a.seconds = 60 AND a.at >= now() - interval '1 day' AND a.kind = 'recorded' AND a.source = since.source
+  ), '-infinity'))
   AND NOT EXISTS (SELECT FROM millrace.activity a
     WHERE a.seconds = 60 AND a.at >= since.at AND a.at < until AND a.kind = 'recorded' AND a.source = since.source)
   AND NOT EXISTS (SELECT FROM millrace.events e
