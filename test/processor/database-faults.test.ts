@@ -32,9 +32,16 @@ test("a database that fails the attempt uses up no attempts, and is left alone f
 });
 
 test("a handler whose every attempt fails by the database's fault ends failed after fifty that are forgiven", async () => {
-  const { next, row } = repeatJob(processors, thenThrow(postgresError("40P01")), { attempts: 3 });
+  const deadlock = sql`select millrace.refuse('deadlock detected', '40P01')`;
+  const run: Parameters<typeof repeatJob>[1] = async (_event, { tx }) =>
+    void (await tx.execute(deadlock));
+  const { next, row } = repeatJob(processors, run, { attempts: 3 });
   let end = await next();
-  for (let run = 0; run < 200 && end.kind === "retry"; run += 1) end = await next();
+  const found = await processors.ask(
+    "select title from millrace.errors where code = 'database_unavailable'",
+  );
+  expect(found).toEqual([{ title: "DatabaseError: deadlock detected (SQLSTATE 40P01)" }]);
+  for (let n = 0; n < 200 && end.kind === "retry"; n += 1) end = await next();
   expect(end).toMatchObject({ kind: "failed", code: "database_unavailable", recorded: true });
   expect(await row()).toMatchObject({ status: "failed", attempts: 53 });
 });

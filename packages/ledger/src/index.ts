@@ -43,5 +43,5 @@ export { LATEST_EVENTS, latestTypes } from "./reads/count-events.ts";
 export type { LedgerStatus } from "./repair/ledger-status.ts";
 export type { KeptChange } from "./repair/queue-epochs.ts";
 export type { LedgerIdentity, ServerEpoch } from "./repair/identity.ts";
-export { isDataError, SQLSTATE, sqlStateOf } from "./connection/sqlstate.ts";
+export { isConflict, isDataError, SQLSTATE, sqlStateOf } from "./connection/sqlstate.ts";
 export { transaction } from "./connection/transaction.ts";

@@ -15,7 +15,7 @@ import type { PooledConnection } from "../connection/connection.ts";
 import { Emitted, emitStatements, type EmitTarget } from "./emit.ts";
 import type { LedgerContext } from "../connection/ledger-context.ts";
 import { forgetPrepared, isStale, keepsPrepared, preparedName } from "../connection/statement.ts";
-import { causes, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
+import { causes, isConflict, SQLSTATE, sqlStateOf } from "../connection/sqlstate.ts";
 import {
   classify,
   readQuery,
@@ -192,7 +192,8 @@ export class Guard implements EmitTarget {
     const isOurs = [...causes(error)].some((link) => this.#seen?.has(link) === true);
     // A prepared statement that no longer fits its tables: the next attempt prepares it anew.
     const isPassing = isConnectionError(error) || isStale(error);
-    return isOurs && isPassing ? databaseUnavailable(error) : error;
+    // A conflict is between handlers, and not the server's fault.
+    return isOurs && isPassing && !isConflict(error) ? databaseUnavailable(error) : error;
   }
 }
 

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError, type ErrorCode } from "@millrace/core";
-import { causes, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
+import { causes, isConflict, SQLSTATE, sqlStateOf } from "./sqlstate.ts";
 
 // Connection exceptions, authorization (a password that is being changed), insufficient resources,
 // shutdowns (but not 57014, a canceled statement), and errors of the system.
@@ -7,9 +7,6 @@ const TROUBLE_CLASSES = ["08", "28", "53", "57P", "58"];
 const TROUBLE_STATES: ReadonlySet<string> = new Set([
   SQLSTATE.readOnlyTransaction,
   SQLSTATE.invalidCatalogName,
-  SQLSTATE.serializationFailure,
-  SQLSTATE.deadlockDetected,
-  SQLSTATE.lockNotAvailable,
 ]);
 const DRIVER_MESSAGES =
   /^(Connection terminated|The server does not support SSL connections|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|timeout expired|Cannot use a pool after)/;
@@ -30,6 +27,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     if (isMillraceError(link) && UNAVAILABLE_CODES.has(link.code)) return true;
     if (DRIVER_MESSAGES.test(link.message)) return true;
   }
+  if (isConflict(error)) return true;
   const state = sqlStateOf(error) ?? "";
   return TROUBLE_STATES.has(state) || TROUBLE_CLASSES.some((begin) => state.startsWith(begin));
 }

@@ -38,6 +38,17 @@ export function isDataError(error: unknown): boolean {
   return ["21", "22", "23", "54"].includes(state.slice(0, 2));
 }
 
+const CONFLICTS: ReadonlySet<string> = new Set([
+  SQLSTATE.deadlockDetected,
+  SQLSTATE.lockNotAvailable,
+  SQLSTATE.serializationFailure,
+]);
+
+/** True when another transaction was in the way: the next attempt may succeed. */
+export function isConflict(error: unknown): boolean {
+  return CONFLICTS.has(sqlStateOf(error) ?? "");
+}
+
 export function* causes(error: unknown): Generator<Error> {
   let link = error;
   for (let depth = 0; depth < 10 && link instanceof Error; depth += 1) {

@@ -1,7 +1,7 @@
 import { basename, isAbsolute, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hideSecrets, identifyError, type ErrorDetails, type StackFrame } from "@millrace/core";
-import { SQLSTATE, sqlStateOf } from "@millrace/ledger";
+import { isConflict } from "@millrace/ledger";
 import { mapSourcePosition } from "source-map-support";
 import type { FailedAttempt, RetryDecision } from "../job/retry-policy.ts";
 
@@ -10,13 +10,6 @@ export interface KeptOptions {
   readonly projectDir: string;
   readonly secrets: readonly string[];
 }
-
-/** Errors of Postgres that use up no attempt, though the handlers' own statements cause them. */
-const CAUSED_BY_HANDLERS: ReadonlySet<string> = new Set([
-  SQLSTATE.deadlockDetected,
-  SQLSTATE.lockNotAvailable,
-  SQLSTATE.serializationFailure,
-]);
 
 /** Undefined for an attempt that was given back or taken over: it belongs to no error group. */
 export function errorDetails(
@@ -27,7 +20,8 @@ export function errorDetails(
 ): ErrorDetails | undefined {
   // In an attempt that was broken off, the handler's error is a consequence.
   const isHandlers = failed?.thrownByHandler === true && failed.abortReason === undefined;
-  const isCaused = isHandlers && CAUSED_BY_HANDLERS.has(sqlStateOf(failed.error) ?? "");
+  // A deadlock or a lock timeout uses up no attempt, though the handlers' statements cause it.
+  const isCaused = isHandlers && isConflict(failed.error);
   if (!(counts || isCaused) || code === "lost_claim") return undefined;
   const thrown = isHandlers ? stackFrames(failed.error, options) : [];
   // A timeout, a thrown string, and a schema have no line of their own.
