@@ -71,8 +71,6 @@ describeOnRedis("an older and a newer build side by side", () => {
     );
     await environment.addRole("ingress").start();
     await newerIngress?.retire();
-    const back = environment.addRole("worker");
-    await back.start();
     await withQueue(environment.urls, "steady", async (queue) => {
       await until(
         async () => {
@@ -82,6 +80,8 @@ describeOnRedis("an older and a newer build side by side", () => {
         { what: "no job of the newer build" },
       );
     });
+    const back = environment.addRole("worker");
+    await back.start();
     await worker.retire();
     send(plainEvent("msg_back_1", { copies: 3 }));
     await settled("msg_back_1", "completed");
