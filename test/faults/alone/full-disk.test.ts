@@ -27,7 +27,8 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
     const disk = (mounted = await mountSmallDisk(DISK_BYTES));
     const faultTest = await startFaultTest({
       ...{ backend: "postgres", ack: "ledger", postgresFolder: disk.folder },
-      postgresSettings: { min_wal_size: "32MB", max_wal_size: "48MB" },
+      // A recycled segment needs no space.
+      postgresSettings: { min_wal_size: "32MB", max_wal_size: "48MB", wal_recycle: "off" },
     });
     return { ...faultTest, disk };
   }
@@ -60,7 +61,9 @@ describeOnSmallDisk("F18 the disk of Postgres is full", () => {
     await refusedTimes(log, 20);
     // A segment of the WAL has no space any more: Postgres panics, and cannot recover.
     const { url } = environment.servers.postgres;
-    const switchWal = () => queryOnce(url, "select pg_switch_wal()");
+    // An empty segment is not left.
+    const written = "pg_logical_emit_message(false, '', '')";
+    const switchWal = () => queryOnce(url, `select ${written}, pg_switch_wal()`);
     await until(() => switchWal().then(() => false, isRefused));
     await refusedTimes(log, 20);
     expect(await burst(plainEvent("msg_no_room_1", { copies: 100 }))).toBe(0);
