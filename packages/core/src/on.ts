@@ -46,18 +46,19 @@ export function on(
   const bound = { sources: listOf(source, "source"), types: listOf(type, "type") };
   const name = bound.sources.join(", ");
   const [first, runSet] = given;
-  if (typeof first === "function") return placed({ ...bound, write: first });
+  if (typeof first === "function") return withCall({ ...bound, write: first });
   if (typeof first !== "object" || first === null) {
     const example = `on("${name}", "${bound.types.join(", ")}", async (event, { tx }) => { ... })`;
     throw new TypeError(unbound(name, `there is none. Write ${example}`));
   }
-  if ("batch" in first) return placed({ ...bound, ...bindSet(name, first, runSet) });
-  return placed({ ...bound, ...bindParts(name, first) });
+  if ("batch" in first) return withCall({ ...bound, ...bindSet(name, first, runSet) });
+  return withCall({ ...bound, ...bindParts(name, first) });
 }
 
+/** Not in the handlers, which a project may copy or compare. */
 const CALLS = new WeakMap<Handler, Error>();
 
-function placed(handler: Handler): Handler {
+function withCall(handler: Handler): Handler {
   CALLS.set(handler, new Error("on"));
   return handler;
 }

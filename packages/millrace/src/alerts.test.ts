@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { alertTo } from "./alerts.ts";
@@ -58,4 +59,24 @@ test("an email that the server refuses is an error, so that the alert is sent ag
   const channel = alertTo.email({ to: "ops@example.com" });
   await expect(channel.send(alert, { target: server.url, signal })).rejects.toThrow("550 nobody");
   server.close();
+});
+
+test("at PagerDuty, messages of one incident have one key, whatever their titles", async () => {
+  const keys: unknown[] = [];
+  const server = createHttpServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => (body += part));
+    request.on("end", () => {
+      keys.push(JSON.parse(body).dedup_key);
+      response.end();
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const channel = alertTo.pagerduty({ url: `http://127.0.0.1:${port}` });
+  for (const over of [{}, { title: "15 % failed" }, { key: "1-b" }]) {
+    await channel.send({ ...alert, ...over }, { target: "key", signal });
+  }
+  server.close();
+  expect(keys).toEqual(["error.opened 1-a", "error.opened 1-a", "error.opened 1-b"]);
 });

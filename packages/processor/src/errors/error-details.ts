@@ -11,7 +11,7 @@ export interface KeptOptions {
   readonly secrets: readonly string[];
 }
 
-/** Undefined for an attempt that was given back or taken over: it belongs to no error group. */
+/** Undefined for an attempt that was taken over, or given back for what no handler caused. */
 export function errorDetails(
   { code, message, counts }: RetryDecision,
   failed: FailedAttempt | undefined,

@@ -44,7 +44,7 @@ interface SourceQueue {
 
 /**
  * First attempts that wait at the same time share a transaction. An event that arrives while few
- * others run starts at once and alone, and a type that is slow or fails often always runs alone.
+ * others run starts at once and alone, and a type that is slow, or mostly fails, runs alone.
  * The next transaction goes to the source whose transactions have taken the least time: a source
  * with small groups, or whose handlers are slow, costs only itself.
  */
@@ -111,30 +111,30 @@ export class FirstAttempts {
 
   // One turn of the event loop gathers the events of one answer of the queue.
   #schedule(): void {
-    if (this.#isScheduled || !this.#canStart()) return;
+    if (this.#isScheduled || this.#startable() === undefined) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      while (this.#canStart()) {
-        const queue = this.#next();
-        if (queue === undefined) return;
+      for (let queue = this.#startable(); queue !== undefined; queue = this.#startable()) {
         void this.#run(this.#takeGroup(queue), queue);
       }
     });
   }
 
   // While few events wait, the machine has time for more transactions.
-  #canStart(): boolean {
-    const first = this.#next()?.waiting.find(this.#canRun);
-    if (first === undefined) return false;
-    if (this.#running < this.#transactionsOf(first.size)) return true;
-    const events = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
-    return this.#running < FEW.transactions && events <= FEW.events;
+  #startable(): SourceQueue | undefined {
+    const queue = this.#next();
+    const first = queue?.waiting.find(this.#canRun);
+    if (first === undefined) return undefined;
+    if (this.#running < this.#transactionsOf(first.size)) return queue;
+    if (this.#running >= FEW.transactions) return undefined;
+    let events = 0;
+    for (const { waiting } of this.#queues.values()) events += waiting.length;
+    return events <= FEW.events ? queue : undefined;
   }
 
   #transactionsOf({ transactions }: GroupSize): number {
-    const { concurrency } = this.#options;
-    return Math.max(this.#transactions, Math.min(transactions, concurrency));
+    return Math.max(this.#transactions, Math.min(transactions, this.#options.concurrency));
   }
 
   #next(): SourceQueue | undefined {

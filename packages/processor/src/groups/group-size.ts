@@ -29,9 +29,10 @@ const SERIAL_CALM = { first: 2_000, max: 64_000 };
 /**
  * The number of events of a type that share a transaction: one at first, twice as many after as
  * many calm runs, half as many after trouble, which also doubles the calm runs needed. A type whose
- * statements reach past a savepoint runs alone until the process ends. Groups that wait for locks,
- * or for slow queries, run one after the other for a while (`isSerial`). If that does not help,
- * another process holds the locks, or the queries are slow, and the size is halved.
+ * statements reach past a savepoint runs alone until the process ends, and one that mostly fails
+ * until it fails less. Groups that wait for locks, or for slow queries, run one after the other for
+ * a while (`isSerial`). If that does not help, another process holds the locks, or the queries are
+ * slow, and the size is halved.
  */
 export class GroupSize {
   readonly #max: number;
