@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -158,7 +158,7 @@ async function askOnce(url, text) {
 }
 
 async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
+  const server = createServer().listen(randomInt(10_000, 30_000), "127.0.0.1");
   await once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   server.close();
