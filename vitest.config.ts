@@ -61,7 +61,6 @@ const NIGHTLY = [
   "test/ledger/bulk-races.test.ts",
   "test/ledger/migrate.test.ts",
   "test/ledger/retention-*.test.ts",
-  "test/operations/bulk-pace.test.ts",
   "test/operations/bulk-run-crashes.test.ts",
   "test/operations/bulk-runs.test.ts",
   "test/operations/give-up.test.ts",

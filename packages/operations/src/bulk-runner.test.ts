@@ -1,24 +1,36 @@
+import { MillraceError } from "@millrace/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startBulkRunner } from "./bulk-runner.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function work(judge: () => Promise<number | "stopped">) {
+const ALL_MAY = { rate: 50, failedShareMax: null };
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function work(
+  judge: () => Promise<number | "stopped">,
+  over: object = {},
+  around: (size: number) => Promise<unknown> = async () => {},
+) {
   const sizes: number[] = [];
   const run = { id: 1, verb: "give_up", rate: 1_000, state: "running", error: null, filter: {} };
   const bulkWork = {
-    open: async () => [{ ...run, canaryState: null, failedShareMax: 0.2 }],
+    open: async () => [{ ...run, canaryState: null, failedShareMax: 0.2, ...over }],
     judge,
     keepResults: async () => {},
+    noteError: async () => {},
     workBatch: async (_run: unknown, { size }: { size: number }) => {
       sizes.push(size);
-      return { kind: "done", events: [], givenUp: [], ended: false };
+      await around(size);
+      const givenUp = Array.from({ length: size }, () => ({ source: "shop" }));
+      return { kind: "done", events: [], givenUp, ended: false };
     },
   };
   const notices: string[] = [];
   const runner = startBulkRunner({
-    ...{ ledger: { bulkWork, retries: { markEnqueued: async () => {} } }, queues: {} },
+    ledger: { bulkWork, retries: { markEnqueued: async () => {} } },
+    queues: { queues: new Map() },
     ...{ leading: () => true, notify: ({ kind }: { kind: string }) => void notices.push(kind) },
   } as never);
   const close = async () => {
@@ -42,7 +54,7 @@ test("a count of results that took long is not repeated at once, while the run w
   let judged = 0;
   const { sizes, close } = work(async () => {
     judged += 1;
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await later(400);
     return 0;
   });
   await vi.advanceTimersByTimeAsync(4_000);
@@ -51,4 +63,34 @@ test("a count of results that took long is not repeated at once, while the run w
   expect(judged).toBe(2);
   await close();
   expect(sizes).toEqual([]);
+});
+
+test("a run whose batches take long keeps its rate by larger ones", async () => {
+  const { sizes, close } = work(
+    async () => 0,
+    ALL_MAY,
+    () => later(400),
+  );
+  await vi.advanceTimersByTimeAsync(4_000);
+  await close();
+  // A fifth of a second's events at first.
+  expect(sizes[0]).toBe(10);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(150);
+});
+
+test("a run does not begin with a second's events at once", async () => {
+  const { sizes, close } = work(async () => 0, { ...ALL_MAY, rate: 10 });
+  await vi.advanceTimersByTimeAsync(900);
+  await close();
+  expect(sizes).toEqual([2, 2, 2, 2, 2]);
+});
+
+test("a run whose batch is too large for Postgres goes on with smaller ones", async () => {
+  const refuse = async (size: number) => {
+    if (size > 3) throw new MillraceError("database_unavailable", "Cannot answer in time");
+  };
+  const { sizes, close } = work(async () => 0, { ...ALL_MAY, rate: 60 }, refuse);
+  await vi.advanceTimersByTimeAsync(4_000);
+  await close();
+  expect(sizes.slice(0, 3)).toEqual([12, 6, 3]);
 });
