@@ -75,5 +75,5 @@ export function attemptGroup(ledger: Ledger, events: readonly IncomingEvent[]) {
   });
   const { signal: stop } = new AbortController();
   const limits = { lockTimeoutMs: 1_000, statementTimeoutMs: 5_000, patienceMs: 5_000, ahead: 0 };
-  return ledger.claims.attemptGroup(units, { ...limits, stop });
+  return ledger.claims.attemptGroup(units, { ...limits, hasSavepoints: true, stop });
 }

@@ -4,7 +4,7 @@ import type { PooledConnection } from "../connection/connection.ts";
 import type { Admitted } from "./admit.ts";
 import type { EmitTarget } from "./emit.ts";
 import { Guard, type GuardContext } from "./guard.ts";
-import { command, pipeline } from "../connection/pipeline.ts";
+import { command, sendBatch } from "../connection/pipeline.ts";
 import { SAVEPOINT_PREFIX } from "./transaction-control.ts";
 
 /** Events of a group whose handlers run once: one event, or a set. */
@@ -28,7 +28,8 @@ export interface GroupPart {
 }
 
 interface Sent {
-  readonly savepoint: string;
+  /** Undefined in a group without savepoints. */
+  readonly savepoint: string | undefined;
   answer?: PromiseSettledResult<pg.QueryResult>;
 }
 
@@ -49,9 +50,13 @@ export class GroupRun {
   first: FirstQuery | undefined;
   sent: Sent | undefined;
   sendsMore = false;
+  /** True when it, or what was sent behind it, had to be undone. */
+  isUndone = false;
   startedMs = 0;
   settledMs: number | undefined;
   turnMs: number | undefined;
+  /** Its share of waits for the answers of several runs, less its own waits for theirs. */
+  sharedMs = 0;
 
   constructor(part: GroupPart, createGuard: (run: GroupRun) => Guard) {
     this.part = part;
@@ -66,25 +71,29 @@ export class GroupRun {
   get ranMs(): number {
     const { first, settledMs = performance.now(), turnMs = settledMs } = this;
     const waitedMs = first === undefined ? 0 : Math.max(0, turnMs - first.askedMs);
-    return Math.max(0, settledMs - this.startedMs - waitedMs);
+    return Math.max(0, settledMs - this.startedMs - waitedMs + this.sharedMs);
   }
 
   get heldMs(): { readonly all: number; readonly behindQuery: number } {
-    const { first, settledMs = performance.now(), turnMs = settledMs } = this;
-    const all = Math.max(0, settledMs - turnMs);
+    const { first, settledMs = performance.now(), turnMs = settledMs, sharedMs } = this;
+    const all = Math.max(0, settledMs - turnMs + sharedMs);
     const { askedMs = settledMs } = first ?? {};
-    return { all, behindQuery: Math.min(all, Math.max(0, settledMs - askedMs)) };
+    return { all, behindQuery: Math.min(all, Math.max(0, settledMs - askedMs + sharedMs)) };
   }
 }
 
 /** A connection keeps so many prepared: a group has fewer events, but may send them again. */
 const PREPARED_MAX = 64;
+/** First queries in one message, whose answers come together. A group waits for ten usual runs. */
+const FIRSTS_MAX = 8;
 
 /**
  * Runs handlers in one transaction, one after the other, each behind a savepoint. Some begin ahead,
  * so that their waits for other systems overlap. Most send one query, so all first queries are sent
  * at once (SAVEPOINT 1; query of A; SAVEPOINT 2; query of B), and B gets its answer when A has
  * ended. When A sends a second query or fails, the queries behind it are undone and sent again.
+ * Handlers that have not failed for long go without savepoints: if one fails after its first query,
+ * all are undone.
  */
 export class GroupRuns {
   broken: unknown;
@@ -92,6 +101,7 @@ export class GroupRuns {
   readonly #ledger: GuardContext;
   readonly #runs: GroupRun[];
   readonly #ahead: number;
+  readonly #hasSavepoints: boolean;
   #at = -1;
   #savepoints = 0;
   #isFlushing = false;
@@ -100,11 +110,12 @@ export class GroupRuns {
     ledger: GuardContext,
     connection: PooledConnection,
     parts: readonly GroupPart[],
-    ahead: number,
+    { ahead, hasSavepoints }: { readonly ahead: number; readonly hasSavepoints: boolean },
   ) {
     this.#ledger = ledger;
     this.#connection = connection;
     this.#ahead = ahead;
+    this.#hasSavepoints = hasSavepoints;
     this.#runs = parts.map((part) => this.#createRun(part));
   }
 
@@ -140,6 +151,7 @@ export class GroupRuns {
     await run.guard.idle();
     if (run.sent === undefined) return;
     for (const later of this.#after(run)) later.sent = undefined;
+    run.isUndone = true;
     await this.#rollBackTo(run.sent);
   }
 
@@ -200,7 +212,7 @@ export class GroupRuns {
     this.#isFlushing = false;
     const { client } = this.#connection;
     const { stream } = client.connection;
-    stream.cork();
+    const firsts: GroupRun[] = [];
     for (let index = Math.max(0, this.#at); index < this.#runs.length; index += 1) {
       const run = this.#runs[index];
       if (run?.outcome === undefined) break;
@@ -209,26 +221,42 @@ export class GroupRuns {
         if (run.settledMs === undefined) break;
         continue;
       }
-      if (run.sent === undefined) this.#sendFirst(run, run.first);
+      if (run.sent === undefined) firsts.push(run);
       if (run.sendsMore || run.sent?.answer?.status === "rejected") break;
+    }
+    stream.cork();
+    for (let from = 0; from < firsts.length; from += FIRSTS_MAX) {
+      void this.#sendFirsts(firsts.slice(from, from + FIRSTS_MAX));
     }
     stream.uncork();
   }
 
-  #sendFirst(run: GroupRun, { query }: FirstQuery): void {
-    const sent: Sent = { savepoint: this.#nextSavepoint() };
-    run.sent = sent;
-    const answered = (answer: NonNullable<Sent["answer"]>) => {
-      if (run.sent !== sent) return;
-      sent.answer = answer;
-      if (this.#runs[this.#at] === run) this.#deliver(run);
-    };
-    const text = `SAVEPOINT ${sent.savepoint}`;
-    const saving = this.#savepoints <= PREPARED_MAX ? command(text) : { text };
-    pipeline(this.#connection.client, [saving, query]).then(
-      ([, value]) => answered({ status: "fulfilled", value: value as pg.QueryResult }),
-      (reason: unknown) => answered({ status: "rejected", reason }),
-    );
+  async #sendFirsts(runs: readonly GroupRun[]): Promise<void> {
+    const sentMs = performance.now();
+    const statements = runs.flatMap((run) => {
+      const query = run.first?.query ?? [];
+      const savepoint = this.#hasSavepoints ? this.#nextSavepoint() : undefined;
+      run.sent = { savepoint };
+      if (savepoint === undefined) return query;
+      const text = `SAVEPOINT ${savepoint}`;
+      return [this.#savepoints <= PREPARED_MAX ? command(text) : { text }].concat(query);
+    });
+    const each = statements.length / runs.length;
+    const allSent = runs.map(({ sent }) => sent);
+    const answer = await sendBatch(this.#connection.client, statements);
+    const { results, error: reason, failedAt = statements.length } = answer;
+    for (const [index, sent] of allSent.entries()) {
+      const at = each * (index + 1) - 1;
+      const value = at < failedAt ? results[at] : undefined;
+      if (sent === undefined || sent !== runs[index]?.sent) continue;
+      sent.answer = value ? { status: "fulfilled", value } : { status: "rejected", reason };
+    }
+    const current = this.#runs[this.#at];
+    if (current === undefined || !runs.includes(current)) return;
+    const waitedMs = performance.now() - Math.max(sentMs, current.turnMs ?? 0);
+    for (const run of runs) run.sharedMs += waitedMs / runs.length;
+    current.sharedMs -= waitedMs;
+    this.#deliver(current);
   }
 
   #deliver({ first, sent }: GroupRun): void {
@@ -240,19 +268,17 @@ export class GroupRuns {
     const sent = this.#after(run).find((later) => later.sent !== undefined)?.sent;
     if (sent === undefined) return;
     for (const later of this.#after(run)) later.sent = undefined;
-    this.#connection.client
-      .query(`ROLLBACK TO SAVEPOINT ${sent.savepoint}`)
-      .catch((error: unknown) => {
-        // If the run's own query failed, the savepoint behind it was never set.
-        if (run.sent?.answer?.status !== "rejected") this.broken ??= error;
-      });
+    run.isUndone = true;
+    // If the run's own query failed, the savepoint behind it was never set.
+    void this.#rollBackTo(sent, () => run.sent?.answer?.status === "rejected");
   }
 
-  async #rollBackTo({ savepoint }: Sent): Promise<void> {
+  async #rollBackTo({ savepoint }: Sent, mayFail = () => false): Promise<void> {
     try {
+      if (savepoint === undefined) throw new Error("Cannot undo one event: it has no savepoint");
       await this.#connection.client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
     } catch (error) {
-      this.broken ??= error;
+      if (!mayFail()) this.broken ??= error;
     }
   }
 

@@ -24,6 +24,8 @@ export interface GroupLimits extends FirstLimits {
   /** Milliseconds that a member's handlers may run before the group goes on without them. */
   readonly patienceMs: number;
   readonly ahead: number;
+  /** False when an event that fails may undo all others. */
+  readonly hasSavepoints: boolean;
   readonly stop: StopSignal;
   readonly onEmitted?: OnEmitted | undefined;
 }
@@ -120,7 +122,7 @@ class Group {
 
   async #runAll(parts: readonly GroupPart[]): Promise<boolean> {
     const { stop } = this.#limits;
-    const runs = new GroupRuns(this.#ledger, this.#connection, parts, this.#limits.ahead);
+    const runs = new GroupRuns(this.#ledger, this.#connection, parts, this.#limits);
     const isOver = () => stop.aborted || runs.broken !== undefined || this.#connection.broken;
     for (let run = runs.next(); run !== undefined; run = isOver() ? undefined : runs.next()) {
       await this.#run(runs, run);
@@ -165,7 +167,7 @@ class Group {
     }
   }
 
-  #note({ part: { unit }, ranMs, heldMs, sendsMore }: GroupRun): void {
+  #note({ part: { unit }, ranMs, heldMs, sendsMore, isUndone }: GroupRun): void {
     const { ranMs: before = 0, held } = this.#times.get(unit) ?? {};
     this.#times.set(unit, {
       ranMs: before + ranMs,
@@ -173,6 +175,7 @@ class Group {
         ms: (held?.ms ?? 0) + heldMs.all,
         behindQueryMs: (held?.behindQueryMs ?? 0) + heldMs.behindQuery,
         sentOneQuery: held?.sentOneQuery !== false && !sendsMore,
+        isUndone: held?.isUndone === true || isUndone,
         events: unit.members.length,
       },
     });

@@ -55,6 +55,8 @@ export interface HeldGroup {
   readonly ms: number;
   readonly behindQueryMs: number;
   readonly sentOneQuery: boolean;
+  /** True when they, or queries behind theirs, had to be undone. */
+  readonly isUndone: boolean;
   readonly events: number;
 }
 

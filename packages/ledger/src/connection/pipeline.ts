@@ -33,9 +33,11 @@ export function command(text: string): Command {
 export type Statement = (pg.QueryConfig & { readonly rowMode?: "array" }) | Command;
 
 export interface BatchAnswer {
-  /** One for each statement; fewer after an error. */
+  /** One for each statement; fewer after an error of Postgres. */
   readonly results: readonly pg.QueryResult[];
   readonly error?: unknown;
+  /** The index of the statement that has failed. */
+  readonly failedAt?: number | undefined;
 }
 
 /**
@@ -87,7 +89,7 @@ class Batch extends pg.Query {
   readonly #resolve: (answer: BatchAnswer) => void;
   readonly #results: pg.QueryResult[] = [];
   #result: ResultBuilder = new Result();
-  #rowError: unknown;
+  #rowError: { readonly error: unknown; readonly at: number } | undefined;
 
   constructor(
     statements: readonly Statement[],
@@ -160,7 +162,7 @@ class Batch extends pg.Query {
     try {
       this.#result.rows.push(this.#result.parseRow(fields));
     } catch (error) {
-      this.#rowError ??= error;
+      this.#rowError ??= { error, at: this.#results.length };
     }
   }
 
@@ -190,14 +192,15 @@ class Batch extends pg.Query {
     // The state of the transaction is known when the connection is ready again, or has ended.
     const end = () => {
       connection.off("readyForQuery", end).off("end", end);
-      this.#resolve({ results: this.#results, error });
+      this.#resolve({ results: this.#results, error, failedAt: this.#results.length });
     };
     if (!(error instanceof pg.DatabaseError) || error.severity === "FATAL") end();
     else connection.on("readyForQuery", end).on("end", end);
   }
 
   handleReadyForQuery(): void {
-    this.#resolve({ results: this.#results, error: this.#rowError });
+    const { error, at } = this.#rowError ?? {};
+    this.#resolve({ results: this.#results, error, failedAt: at });
   }
 }
 

@@ -64,11 +64,8 @@ export class FirstAttempts {
   constructor(deps: Deps, options: GroupOptions) {
     this.#deps = deps;
     this.#options = options;
-    const { concurrency } = options;
-    this.#transactions = Math.max(
-      TRANSACTIONS_MIN,
-      Math.ceil(concurrency / CONCURRENCY_PER_TRANSACTION),
-    );
+    const wanted = Math.ceil(options.concurrency / CONCURRENCY_PER_TRANSACTION);
+    this.#transactions = Math.max(TRANSACTIONS_MIN, wanted);
   }
 
   /** Events of a source worth fetching at once; 0 while they mostly run alone. */
@@ -277,18 +274,20 @@ export class FirstAttempts {
         lockTimeoutMs: LOCK_TIMEOUT_MS,
         patienceMs,
         ahead: Math.max(0, Math.floor(this.#options.concurrency / transactions) - 1),
+        hasSavepoints: events.some(({ size }) => size.needsSavepoint),
         stop: closing,
         onEmitted,
       };
       const calledMs = performance.now();
       const ends = await ledger.attemptGroup(units, limits);
+      const isAllUndone = !limits.hasSavepoints && ends.some(({ held }) => held?.isUndone);
       const startMs = Math.min(...units.map((unit) => unit.startedMs)) - calledMs;
       for (const [size, ranSerially] of sizes) {
         const own = ends.filter((_, index) => events[index]?.size === size);
-        size.noteGroup(own, startMs, ranSerially);
+        if (isAllUndone) size.noteUndone(own);
+        else size.noteGroup(own, startMs, ranSerially);
       }
-      const isUndone = (end: LedgerEnd) => end.kind === "record_first" && end.reason !== undefined;
-      const undone = ends.filter(isUndone).length;
+      const undone = ends.filter((end) => end.kind === "record_first" && end.reason).length;
       notify({ kind: "group_ended", source, size: events.length, undone });
       return ends;
     } finally {

@@ -3,7 +3,7 @@ import type { AttemptEnd } from "@millrace/ledger";
 import { GroupSize } from "./group-size.ts";
 
 const held = (over: Partial<AttemptEnd["held"]> = {}) => ({
-  ...{ ms: 0, behindQueryMs: 0, sentOneQuery: true, events: 1 },
+  ...{ ms: 0, behindQueryMs: 0, sentOneQuery: true, isUndone: false, events: 1 },
   ...over,
 });
 const CALM: AttemptEnd = { kind: "completed", outcome: "handled", ranMs: 1, held: held() };
@@ -43,6 +43,23 @@ test("an event of a new type goes alone, and calm runs double the size up to the
     if (seen.at(-1) !== size.current) seen.push(size.current);
   }
   expect(seen).toEqual([2, 4, 8, 16, 32, 50]);
+});
+
+test("a type of which no event was undone for 1,000 runs goes without savepoints until one is", () => {
+  const size = grown();
+  for (let runs = 0; runs < 1_000; runs += 50) size.noteGroup(group(50), 1, false);
+  expect(size.needsSavepoint).toBe(false);
+  size.noteGroup(group(50, failed), 1, false);
+  expect(size.needsSavepoint).toBe(false);
+
+  size.noteUndone(group(50, undone("undone")));
+  expect(size.needsSavepoint).toBe(false);
+  size.noteUndone(group(50, { ...undone("undone"), held: held({ isUndone: true }) }));
+  expect([size.needsSavepoint, size.current]).toEqual([true, 50]);
+  for (let runs = 0; runs < 1_000; runs += 50) size.noteGroup(group(50), 1, false);
+  expect(size.needsSavepoint).toBe(false);
+  size.noteGroup(group(50).with(7, { ...CALM, held: held({ isUndone: true }) }), 1, false);
+  expect(size.needsSavepoint).toBe(true);
 });
 
 test("a type for which no groups are allowed stays alone", () => {

@@ -7,6 +7,8 @@ const HELD = { ms: 8, starts: 8 };
 const HELD_MS_EACH = 0.3;
 /** Runs in a row with one query at most until the next handlers begin early again. */
 const ONE_QUERY_RUNS = 64;
+/** Runs in a row of which none was undone until a type goes without savepoints. */
+const SAFE_RUNS = 1_000;
 /** The weight of the latest group: a busy moment of the machine must not shrink the size. */
 const LATEST_WEIGHT = 0.25;
 /** Types whose fastest single run is slower than this form no groups. */
@@ -50,6 +52,7 @@ export class GroupSize {
   #usualHeldBehindQueryMs = 0;
   #usualStartMs = 0;
   #oneQueryRuns = ONE_QUERY_RUNS;
+  #safeRuns = 0;
   #serialRuns = 0;
   #serialNeeded = SERIAL_CALM.first / 2;
   #fastestMs = Infinity;
@@ -76,6 +79,10 @@ export class GroupSize {
     return this.#oneQueryRuns >= ONE_QUERY_RUNS;
   }
 
+  get needsSavepoint(): boolean {
+    return this.#safeRuns < SAFE_RUNS;
+  }
+
   get isSerial(): boolean {
     return this.#serialRuns > 0;
   }
@@ -99,6 +106,7 @@ export class GroupSize {
     this.#usualStartMs += (startMs - this.#usualStartMs) * LATEST_WEIGHT;
     const sentMore = ends.some(({ held }) => held?.sentOneQuery === false);
     this.#oneQueryRuns = sentMore ? 0 : this.#oneQueryRuns + ends.length;
+    this.#safeRuns = ends.some(wasUndone) ? 0 : this.#safeRuns + ends.length;
     const reasons = ends.map((end) => (end.kind === "record_first" ? end.reason : undefined));
     if (reasons.includes("unsafe")) this.#isSingle = true;
     const follow = (usual: number, ofEnd: (end: AttemptEnd) => number | undefined) => {
@@ -133,6 +141,11 @@ export class GroupSize {
     else this.#grow(ends.length);
   }
 
+  /** Notes a group without savepoints of which one event undid all, whatever the size. */
+  noteUndone(ends: readonly AttemptEnd[]): void {
+    if (ends.some(wasUndone)) this.#safeRuns = 0;
+  }
+
   #noteFailed(failed: number, of: number): void {
     const { alone, grouped, weight } = FAILED_SHARE;
     const kept = (1 - weight) ** of;
@@ -155,6 +168,8 @@ export class GroupSize {
     this.#size *= 2;
   }
 }
+
+const wasUndone = ({ held }: AttemptEnd) => held?.isUndone === true;
 
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
